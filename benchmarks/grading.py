@@ -24,13 +24,13 @@ from pathlib import Path
 from attncourse.grading.demo import fill_solution_cells
 from attncourse.grading.sample import (
     ATTENTION,
+    ATTENTION_HEAD_SOURCE,
+    ATTENTION_SCORES_SOURCE,
     CRASHING,
     EINSUM,
-    HEAD,
     LOOPS,
     MATRICES,
     PROJECT,
-    SCORES,
     sample_answers,
 )
 
@@ -59,13 +59,16 @@ def kinds() -> list[dict[str, str]]:
         sample_answers(MATRICES),
         sample_answers(EINSUM),
         sample_answers(LOOPS),
-        sample_answers(EINSUM, attention_scores=SCORES),
+        sample_answers(EINSUM, attention_scores=ATTENTION_SCORES_SOURCE),
     ]
     wrong = [
         sample_answers(MATRICES, project=PROJECT.replace("@ weight", "@ weight.mT")),
-        sample_answers(MATRICES, attention_scores=SCORES.replace("key.mT", "key.T")),
         sample_answers(
-            MATRICES, attention_scores=SCORES.replace("query @ key.mT", "key @ query.mT")
+            MATRICES, attention_scores=ATTENTION_SCORES_SOURCE.replace("key.mT", "key.T")
+        ),
+        sample_answers(
+            MATRICES,
+            attention_scores=ATTENTION_SCORES_SOURCE.replace("query @ key.mT", "key @ query.mT"),
         ),
         sample_answers(
             MATRICES, scaled_dot_product_attention=ATTENTION.replace("** -0.5", "** -1")
@@ -75,14 +78,22 @@ def kinds() -> list[dict[str, str]]:
         ),
         sample_answers(MATRICES, scaled_dot_product_attention=ATTENTION.replace("~mask", "mask")),
         sample_answers(MATRICES, scaled_dot_product_attention=ATTENTION.replace("* scale", "")),
-        sample_answers(MATRICES, AttentionHead=HEAD.replace("        super().__init__()\n", "")),
         sample_answers(
             MATRICES,
-            AttentionHead=HEAD.replace("self.W_q(x), self.W_k(x)", "self.W_q(x), self.W_q(x)"),
+            AttentionHead=ATTENTION_HEAD_SOURCE.replace("        super().__init__()\n", ""),
         ),
-        sample_answers(MATRICES, AttentionHead=HEAD.replace("** 0.5", "** 1.0")),
-        sample_answers(MATRICES, AttentionHead=HEAD.replace("d_v = d_k if", "d_v = d_model if")),
-        sample_answers(MATRICES, AttentionHead=HEAD.replace("~mask", "mask")),
+        sample_answers(
+            MATRICES,
+            AttentionHead=ATTENTION_HEAD_SOURCE.replace(
+                "self.W_q(x), self.W_k(x)", "self.W_q(x), self.W_q(x)"
+            ),
+        ),
+        sample_answers(MATRICES, AttentionHead=ATTENTION_HEAD_SOURCE.replace("** 0.5", "** 1.0")),
+        sample_answers(
+            MATRICES,
+            AttentionHead=ATTENTION_HEAD_SOURCE.replace("d_v = d_k if", "d_v = d_model if"),
+        ),
+        sample_answers(MATRICES, AttentionHead=ATTENTION_HEAD_SOURCE.replace("~mask", "mask")),
     ]
     crash = sample_answers(MATRICES, scaled_dot_product_attention=CRASHING)
     return right * 8 + wrong + [{}] * 3 + [crash] * 3

@@ -17,7 +17,7 @@ import torch
 from undone import about  # beside this file
 
 from attncourse.circuits import without_edges, without_heads
-from attncourse.figures.moving.real_model import TEXTS
+from attncourse.figures.moving.real_model import EXAMPLE_PROMPTS
 from attncourse.llama import Llama
 from attncourse.milestones.undone import ROWS, undone
 from attncourse.pretrained.byte_pairs import BytePairs
@@ -93,13 +93,13 @@ def main() -> None:
     """Write what pages keep of the real model for one sentence."""
     torch.set_num_threads(1)
     model, words = load()
-    maps = explored(model, words, TEXTS[0])
+    maps = explored(model, words, EXAMPLE_PROMPTS[0])
     first = {
-        "text": TEXTS[0],
-        "ids": words.encode(TEXTS[0]).tolist(),
+        "text": EXAMPLE_PROMPTS[0],
+        "ids": words.encode(EXAMPLE_PROMPTS[0]).tolist(),
         "pieces": maps["tokens"],
         "maps": maps["maps"],
-        "next": next_word(model, words, TEXTS[0]),
+        "next": next_word(model, words, EXAMPLE_PROMPTS[0]),
     }
     said = about() | {"command": "python benchmarks/one_sentence.py"}
     record = {"about": said, "first": first, "answer": chances_of_answer(model, words)}

@@ -20,7 +20,7 @@ import torch
 from attncourse.milestones.bits import (
     BITS,
     LANGUAGES,
-    SHARED,
+    SCALE_GROUPS,
     bits_in_file,
     tokens_a_word,
     with_fewer_bits,
@@ -82,7 +82,7 @@ def bits(model: Any, words: Any) -> list[dict[str, Any]]:
     """Nats a token over those of the file, by bits and by who shares a scale."""
     rows = []
     before = {name: nats(model, words, text) for name, text in TEXTS.items()}
-    for shared in SHARED:
+    for shared in SCALE_GROUPS:
         for n in BITS:
             with with_fewer_bits(model, n, shared):
                 after = {name: nats(model, words, text) for name, text in TEXTS.items()}

@@ -363,7 +363,7 @@ def test_a_random_order_is_any_but_the_identity():
 
 def first_orders(row, count):
     """What the generator of a case draws first, as ``rng.permutation`` does."""
-    rng = copy.deepcopy(row.given["rng"])
+    rng = copy.deepcopy(row.arguments["rng"])
     return [rng.permutation(row.sizes["n"]) for _ in range(count)]
 
 

@@ -40,7 +40,7 @@ from attncourse.grading.files import reserved
 from attncourse.grading.isolation import isolate
 from attncourse.pretrained.model import FILE, USE, has_pinned_length, model_folder, within_reach
 
-LAST = 15  # lines of a traceback
+TRACEBACK_LINES = 15  # lines of a traceback
 SOURCES = {".bib", ".css", ".html", ".ipynb", ".js", ".json", ".md", ".png", ".py", ".svg"}
 
 
@@ -170,7 +170,11 @@ def what_stopped(said: str) -> str:
     """
     said = without_colours(said)
     ours = said.partition("Traceback (most recent call last)")[0].strip()
-    return ours or "\n".join(said.strip().splitlines()[-LAST:]) or "Jupyter Book said nothing."
+    return (
+        ours
+        or "\n".join(said.strip().splitlines()[-TRACEBACK_LINES:])
+        or "Jupyter Book said nothing."
+    )
 
 
 def tell_stages(lines: Iterable[str]) -> None:

@@ -15,7 +15,7 @@ from attncourse.kqv import attention_weights, project
 
 WIDTH, HEIGHT, DPI = 1200, 630, 100  # what messengers ask for
 INK, QUERY, KEY = "#1f2328", "#005f99", "#b34700"
-WORDS = ["I", "like", "sushi", "because", "it", "makes", "me", "happy"]
+CARD_WORDS = ["I", "like", "sushi", "because", "it", "makes", "me", "happy"]
 
 
 def weights() -> torch.Tensor:
@@ -38,12 +38,12 @@ def main() -> None:
     figure.text(0.06, 0.30, about, size=21, color=INK, va="center", linespacing=1.5)
     axes = figure.add_axes((0.61, 0.06, 0.36, 0.68))
     axes.imshow(weights(), cmap="Greys", vmin=0, vmax=1)
-    axes.set_xticks(range(len(WORDS)), WORDS, rotation=90, size=17, color=KEY)
-    axes.set_yticks(range(len(WORDS)), WORDS, size=17, color=QUERY)
+    axes.set_xticks(range(len(CARD_WORDS)), CARD_WORDS, rotation=90, size=17, color=KEY)
+    axes.set_yticks(range(len(CARD_WORDS)), CARD_WORDS, size=17, color=QUERY)
     axes.xaxis.tick_top()
     axes.tick_params(length=0, pad=6)
-    axes.set_xticks([i - 0.5 for i in range(1, len(WORDS))], minor=True)
-    axes.set_yticks([i - 0.5 for i in range(1, len(WORDS))], minor=True)
+    axes.set_xticks([i - 0.5 for i in range(1, len(CARD_WORDS))], minor=True)
+    axes.set_yticks([i - 0.5 for i in range(1, len(CARD_WORDS))], minor=True)
     axes.grid(which="minor", color="#d0d7de", linewidth=1)
     axes.tick_params(which="minor", length=0)
     figure.savefig(ROOT / "book" / "assets" / "card.png", metadata={"Software": None})

@@ -7,8 +7,14 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome")
-BROWSER = next(filter(None, map(shutil.which, NAMES)), None)
+BROWSER_NAMES = (
+    "chromium-headless-shell",
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "chrome",
+)
+BROWSER = next(filter(None, map(shutil.which, BROWSER_NAMES)), None)
 ABSENT = "Chromium is not installed; on Debian: apt install chromium"  # why a test is skipped
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking")
 

@@ -2,7 +2,7 @@
 
 A page is read into blocks (`parse`), all pages together give the numbers and titles that
 references need (`Index`), and one page's blocks become a notebook's cells (`notebook`).
-The dialect is what `DIRECTIVES`, `ROLES` and `parse` name; anything else is an error with
+The dialect is what `DIRECTIVES`, `LINKING_ROLES` and `parse` name; anything else is an error with
 its file and line, so that no MyST can reach Colab unnoticed.
 """
 
@@ -28,7 +28,7 @@ from attncourse.figures.prose_numbers import PROSE_TAG
 
 ADMONITIONS = {"note": "Note", "tip": "Tip", "important": "Important", "admonition": None}
 DIRECTIVES = {*ADMONITIONS, "dropdown", "code-cell", "math", "figure"}
-ROLES = {"eq", "numref", "ref", "doc", "cite:p", "cite:t", "term", "do"}
+LINKING_ROLES = {"eq", "numref", "ref", "doc", "cite:p", "cite:t", "term", "do"}
 TAGS = {
     *("hide-input", "hide-output", "hide-cell", "remove-input", "remove-output", "remove-cell"),
     *("scroll-output", "raises-exception", "in-one-piece", PROSE_TAG),
@@ -302,7 +302,7 @@ class ColabPage:
 
     def role(self, name: str, body: str, line: int) -> str:
         """Return what a role stands for, in plain Markdown."""
-        if name not in ROLES:
+        if name not in LINKING_ROLES:
             fail(self.page, line, f"the role {{{name}}} is not part of the course's dialect")
         if name == "do":  # a notebook has no figure that moves
             setting = read_setting(body)

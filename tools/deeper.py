@@ -14,7 +14,7 @@ from html import escape
 
 from docutils import nodes
 
-TITLE = "Deeper"
+DEEPER_TITLE = "Deeper"
 
 
 class Fold(nodes.Element):
@@ -24,7 +24,7 @@ class Fold(nodes.Element):
 def fold_pieces(app, doctree, page):
     """Put every section inside one that is called *Deeper* into a fold of its own."""
     for section in list(doctree.findall(nodes.section)):
-        if section.next_node(nodes.title).astext() != TITLE:
+        if section.next_node(nodes.title).astext() != DEEPER_TITLE:
             continue
         for piece in [child for child in section.children if isinstance(child, nodes.section)]:
             title = piece.next_node(nodes.title)

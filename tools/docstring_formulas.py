@@ -18,7 +18,7 @@ from collections.abc import Callable
 TOKEN = re.compile(r"\s*(?:(\d+(?:\.\d+)?|½)|([^\W\d_ᵀ²]\w*?(?=[ᵀ²]|\W|$))|(\*\*|<=|>=|\.\.\.|\S))")
 SIGN = re.compile(r"[+·/√ᵀΣ²^∂@‖|−-]|\*\*|<=| = ")
 GREEK = {"δ": "delta", "φ": "varphi", "γ": "gamma", "π": "pi", "σ": "sigma", "λ": "lambda"}
-FUNCTIONS = {"exp", "sin", "cos", "tanh", "log", "ln", "min", "max"}
+FUNCTION_NAMES = {"exp", "sin", "cos", "tanh", "log", "ln", "min", "max"}
 RELATIONS = {"=": "=", "<=": r"\le", ">=": r"\ge", "<": "<"}
 
 
@@ -236,7 +236,7 @@ class FormulaReader:
 def name(text: str) -> str:
     """Return a variable as TeX: a letter in italics, a word upright, what follows ``_`` lowered."""
     base, _, below = text.partition("_")
-    if base in FUNCTIONS and not below:
+    if base in FUNCTION_NAMES and not below:
         return "\\" + base
     if len(base) > 1 and len(below) > 1:
         raise NoFormulaError(f"{text} is a name of the code")

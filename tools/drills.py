@@ -50,26 +50,26 @@ def main() -> None:
     parser.add_argument("--elsewhere", action="store_true", help="of drills, too, by their ids")
     parser.add_argument("--prove", action="store_true")
     parser.add_argument("--count", action="store_true")
-    given = parser.parse_args()
-    takes_ids = given.refresh or given.elsewhere
+    arguments = parser.parse_args()
+    takes_ids = arguments.refresh or arguments.elsewhere
     ids = {drill.id for stem in STEMS for drill in drills_of(stem)} if takes_ids else set()
-    unknown = [name for name in given.names if name not in {*STEMS, *exercises(), *ids}]
+    unknown = [name for name in arguments.names if name not in {*STEMS, *exercises(), *ids}]
     if unknown:
         parser.error(f"no chapter or exercise is called {unknown[0]}; chapters: {', '.join(STEMS)}")
-    names = given.names or list(STEMS)
+    names = arguments.names or list(STEMS)
     if takes_ids:
-        one_by_one = refreshed if given.refresh else with_other_lines
-        change_those_there({*names}, one_by_one, given.seed)
+        one_by_one = refreshed if arguments.refresh else with_other_lines
+        change_those_there({*names}, one_by_one, arguments.seed)
         return
     targets = [target for target in exercises() if {target, target.partition(".")[0]} & {*names}]
     stems = list(dict.fromkeys(target.partition(".")[0] for target in targets))
-    if given.prove:
+    if arguments.prove:
         sys.exit(prove(stems, {*targets}))
-    if given.count:
+    if arguments.count:
         print_counts(stems)
         return
     for stem in stems:
-        make(stem, {*targets}, given.seed, given.by_hand)
+        make(stem, {*targets}, arguments.seed, arguments.by_hand)
 
 
 def make(stem: str, targets: set[str], seed: int, by_hand: bool) -> None:
@@ -81,9 +81,9 @@ def make(stem: str, targets: set[str], seed: int, by_hand: bool) -> None:
         chosen = with_what_lacks(exercise, of_exercise(exercise.target), seed, by_hand)
         print_made(exercise.target, chosen, time.monotonic() - began)
         drills_of.cache_clear()  # another process may have written the file meanwhile
-        drills = {one.target: of_exercise(one.target) for one in exercises_of(stem)}
+        drills = {other.target: of_exercise(other.target) for other in exercises_of(stem)}
         drills[exercise.target] = chosen.drills
-        write(stem, seed, [drill for own in drills.values() for drill in own])
+        write(stem, seed, [drill for some_drills in drills.values() for drill in some_drills])
 
 
 def of_exercise(target: str) -> list[Drill]:
@@ -95,11 +95,11 @@ def with_what_lacks(
     exercise: Exercise, standing: Sequence[Drill], seed: int, by_hand: bool
 ) -> DrillChoice:
     """Return the drills of an exercise that are still true, with as many new ones as it lacks."""
-    kept = list(still_true(standing, seed))
-    if len(kept) >= WANTED_EACH:
-        return DrillChoice(exercise, seed, kept)
+    still_right = list(still_true(standing, seed))
+    if len(still_right) >= WANTED_EACH:
+        return DrillChoice(exercise, seed, still_right)
     chapter = next(c for c in load().chapters if c.stem == exercise.stem)
-    chosen = chosen_drills(exercise, candidates_by_hand(chapter, exercise, seed), seed, kept)
+    chosen = chosen_drills(exercise, candidates_by_hand(chapter, exercise, seed), seed, still_right)
     lacks = WANTED_EACH - len(chosen.drills)
     if lacks <= 0 or by_hand:
         return chosen
@@ -168,7 +168,7 @@ def write(stem: str, seed: int, made: list) -> None:
     setups: list[str] = []
     numbers = highest_numbers(stem)
     entries = [kept_entry(drill, setups) for drill in with_ids(made, numbers)]
-    kept = {
+    content = {
         "chapter": stem,
         "date": datetime.now(UTC).date().isoformat(),
         "seed": seed,
@@ -176,7 +176,7 @@ def write(stem: str, seed: int, made: list) -> None:
         "numbers": numbers,
         "setups": setups,
     }
-    head = json.dumps(kept, ensure_ascii=False, indent=1)[:-2]
+    head = json.dumps(content, ensure_ascii=False, indent=1)[:-2]
     lines = ",\n".join(
         json.dumps(entry, ensure_ascii=False, separators=(",", ":")) for entry in entries
     )
@@ -208,9 +208,9 @@ def print_counts(stems: list[str]) -> None:
     """Print how many drills there are, by chapter and in all."""
     every = [drill for stem in stems for drill in drills_of(stem)]
     for stem in stems:
-        own = drills_of(stem)
-        kinds = len({(d.exercise, d.name) for d in own})
-        print(f"{stem}: {len(own)} drills, {kinds} kinds, {sum(d.easy for d in own)} easy")
+        drills = drills_of(stem)
+        kinds = len({(d.exercise, d.name) for d in drills})
+        print(f"{stem}: {len(drills)} drills, {kinds} kinds, {sum(d.easy for d in drills)} easy")
     kinds = len({(d.exercise, d.name) for d in every})
     print(f"all: {len(every)} drills, {kinds} kinds, {sum(d.easy for d in every)} easy")
 

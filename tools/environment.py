@@ -22,7 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BOUND_TO = ("requirements.txt", "pyproject.toml")  # what an environment is made from
 # What a tool takes for something else than a part of a name; other signs were tried, and are fine.
-REFUSED = {
+REFUSED_CHARACTERS = {
     ":": "lists of folders are parted there",
     "*": "Sphinx takes it for a pattern",
     "?": "a database's address ends there",
@@ -74,7 +74,7 @@ class SetupError(Exception):
 
 def refused(path: Path) -> str:
     """Return why a course cannot be set up below this path, or an empty text."""
-    named = [f"{sign!r} ({why})" for sign, why in REFUSED.items() if sign in str(path)]
+    named = [f"{sign!r} ({why})" for sign, why in REFUSED_CHARACTERS.items() if sign in str(path)]
     if not named:
         return ""
     return f"The path of this folder has {', '.join(named)}: move it to one without: {path}"

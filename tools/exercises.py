@@ -52,7 +52,7 @@ PROGRESS = (
 )
 TABLE = 'from attncourse.checks import progress\n\nprogress("{stem}")'
 MARKER = r"<!-- (facts|hints): (\w+) -->((?:\n+\d+\. .+(?:\n {2,}.+)*)*)"  # and a list behind it
-ROLES = {  # of a graded cell, by its id's prefix: the short metadata it must have in the source
+CELL_ROLES = {  # of a graded cell, by its id's prefix: the short metadata that its source must have
     "": {"solution": True},
     "check_": {"locked": True},
     "points_": {"grade": True, "locked": True},
@@ -65,7 +65,7 @@ OWN = "own_"  # begins the id of a graded cell that belongs to no exercise
 
 def split(grade_id: str, names: set[str]) -> tuple[str, str] | None:
     """Return `check_mix` as (`check_`, `mix`), when mix is an exercise of the chapter."""
-    for prefix in ROLES:
+    for prefix in CELL_ROLES:
         if grade_id.startswith(prefix) and grade_id[len(prefix) :] in names:
             return prefix, grade_id[len(prefix) :]
     return None
@@ -102,7 +102,7 @@ def solved(course: Course, chapter: Chapter, exercises: dict[str, Exercise]) -> 
         if short is not None:
             new.id = short["grade_id"]
         cells.append(new)
-    parts = [*ROLES, "facts: ", "hints: "]
+    parts = [*CELL_ROLES, "facts: ", "hints: "]
     missing = [prefix + name for name in exercises for prefix in parts if prefix + name not in seen]
     if missing:
         raise CourseError(f"{path}: there is no cell or marker {', '.join(missing)}")
@@ -176,14 +176,14 @@ def complete(short: dict, exercises: dict[str, Exercise], path: str) -> dict:
     prefix, name = known
     worth = short.get("points")
     flags = {k: v for k, v in short.items() if k not in ("grade_id", "points") and v}
-    if flags != ROLES[prefix]:
-        raise CourseError(f"{path}: {grade_id} has {flags}, it should have {ROLES[prefix]}")
+    if flags != CELL_ROLES[prefix]:
+        raise CourseError(f"{path}: {grade_id} has {flags}, it should have {CELL_ROLES[prefix]}")
     if worth != (HIDDEN_POINTS if prefix == "hidden_" else None):
         raise CourseError(
             f"{path}: {grade_id}: a hidden cell is worth {HIDDEN_POINTS} point, the checks say "
             f"what others are; for more points add a graded cell of your own, {OWN}{name}"
         )
-    full = {"grade": False, "locked": False, "solution": False} | ROLES[prefix]
+    full = {"grade": False, "locked": False, "solution": False} | CELL_ROLES[prefix]
     full |= {"grade_id": grade_id, "schema_version": 3, "task": False}
     if full["grade"]:
         full["points"] = HIDDEN_POINTS if prefix == "hidden_" else exercises[name].points

@@ -55,7 +55,7 @@ LENGTHS = {"n_heads": "h", "n_kv_heads": "h_kv"}  # counts that are the length o
 LONG, TINY, HUGE, SPREAD = 17, 1e-6, 1e6, 1000.0
 RANKS = ("one batch axis", "two batch axes", "three batch axes")
 
-FUNCTIONS = (
+FUNCTION_CALLERS = (
     call_it,
     call_in_blocks,
     dtype_of,
@@ -146,7 +146,7 @@ class Use:
     """One call of a case: arguments by name, the weights, what is given beside them."""
 
     method: str
-    given: dict[str, Any]
+    values: dict[str, Any]
     arguments: dict[str, Argument]
     returned: Argument
     outcome: Any
@@ -167,7 +167,7 @@ def uses_by_criterion(exercise: Exercise) -> Iterator[tuple[Criterion, Use]]:
         caller, bound = caller_of(case)
         if case.raises is not None:
             continue
-        if caller in FUNCTIONS:
+        if caller in FUNCTION_CALLERS:
             yield criterion, use_of_function(exercise, case, expected, caller, bound)
         elif caller in MODULES:
             yield criterion, use_of_module(exercise, case, expected, caller)
@@ -241,7 +241,7 @@ def family(weight: str) -> str:
 
 def cells_of(use: Use) -> Iterator[str]:
     """Yield the kinds of input that one call is an example of."""
-    arrays = {n: copy_of(use.given[n]) for n, a in use.arguments.items() if is_array(use, n)}
+    arrays = {n: copy_of(use.values[n]) for n, a in use.arguments.items() if is_array(use, n)}
     sizes, batch = sizes_of(use, arrays)
     yield from cells_of_shapes(sizes, batch, arrays)
     for name, array in arrays.items():
@@ -251,7 +251,7 @@ def cells_of(use: Use) -> Iterator[str]:
     yield from (SQUARE.format(n) for n, a in arrays.items() if is_mask(n) and lopsided(a))
     yield from cells_of_parameters(use, arrays)
     where = f" to {use.method}" if use.method else ""
-    yield from cells_of_options(use.arguments, use.given, where)
+    yield from cells_of_options(use.arguments, use.values, where)
     if use.twice:
         yield f"two calls{where} of one object, of {use.twice} lengths"
     yield from (f"a gradient on {name} alone" for name in use.alone)
@@ -259,7 +259,7 @@ def cells_of(use: Use) -> Iterator[str]:
 
 def is_array(use: Use, name: str) -> bool:
     """True if a use has an array for an argument that may have one."""
-    value = use.given.get(name)
+    value = use.values.get(name)
     return use.arguments[name].axes is not None and (
         isinstance(value, np.ndarray) or is_tensor(value)
     )
@@ -280,7 +280,7 @@ def sizes_of(use: Use, arrays: dict[str, Any]) -> tuple[dict[str, int], tuple[in
         sizes |= {LENGTHS.get(axis, axis): n for axis, n in pairs if axis.isidentifier()}
         if not is_mask(argument.name):
             batch = max(batch, shape[:core], key=len)
-    for name, value in (use.built | use.given).items():
+    for name, value in (use.built | use.values).items():
         axis = Argument(name).length
         if isinstance(value, int) and axis is not None and name not in arrays:
             sizes.setdefault(axis, value)
@@ -377,7 +377,7 @@ def is_mask(name: str) -> bool:
 
 def cells_of_parameters(use: Use, arrays: dict[str, Any]) -> Iterator[str]:
     """Yield the cells that parameters and plain numbers fill."""
-    for name, value in use.given.items():
+    for name, value in use.values.items():
         zero = isinstance(value, int | float) and value == 0
         if use.arguments[name].real and zero and not isinstance(value, bool):
             yield f"{name} of 0"
@@ -583,7 +583,7 @@ def words_for(kind: str) -> tuple[str, ...]:
 
 def rare_cells(use: Use) -> set[str]:
     """Return the kinds of input that a call is an example of and that are seldom met."""
-    arrays = {n: copy_of(use.given[n]) for n, a in use.arguments.items() if is_array(use, n)}
+    arrays = {n: copy_of(use.values[n]) for n, a in use.arguments.items() if is_array(use, n)}
     sizes, _ = sizes_of(replace(use, returned=Argument("")), arrays)
     short = (f"{axis} of {n}" for axis, n in sizes.items() if n < 2 and axis != "c")  # grey images
     cells = {*cells_of(use), *short}
@@ -626,7 +626,7 @@ def exp_rows(exercise: Exercise) -> list[float]:
             # A function that an exercise is given may take exp, and that is not its own.
             caller = caller_of(case)[0]
             has_own_arrays = caller not in ON_GIVEN and not any(map(callable, case.args))
-            if has_own_arrays and caller in (*FUNCTIONS, *MODULES) and case.raises is None:
+            if has_own_arrays and caller in (*FUNCTION_CALLERS, *MODULES) and case.raises is None:
                 case.use(exercise.reference, *copy_of(case.args), **copy_of(case.kwargs))
     return spreads
 

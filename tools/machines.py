@@ -6,7 +6,7 @@
 
 A row fails on a traceback, on a command that does not end, on one that ends badly and says nothing,
 on grades without a jail, and on a file of the user's own that is written to. A new state is an
-entry of `STATES`.
+entry of `MACHINE_STATES`.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class State:
     python: str = ""  # one of PYTHONS: a copy of the course is set up with it
 
 
-STATES = (
+MACHINE_STATES = (
     State("this machine"),
     State("a gradebook in variable and settings", ("demo",)),  # every state has them
     State("no os.pidfd_open", startup="import os; vars(os).pop('pidfd_open', None)"),
@@ -342,12 +342,12 @@ def main() -> int:
     parser.add_argument("states", nargs="*", help="names of states; all, where none is named")
     parser.add_argument("--whole", action="store_true", help="make demo and make test")
     arguments = parser.parse_args()
-    unknown = set(arguments.states) - {state.name for state in STATES}
+    unknown = set(arguments.states) - {state.name for state in MACHINE_STATES}
     if unknown:
         parser.error(f"no such state: {', '.join(sorted(unknown))}")
     failed = 0
     print("| state | command | | what it says | s |\n| --- | --- | --- | --- | --- |")
-    for state in STATES:
+    for state in MACHINE_STATES:
         if arguments.states and state.name not in arguments.states:
             continue
         for name, command, holds, words, seconds in rows(state, arguments.whole):

@@ -15,7 +15,7 @@ import yaml
 from course import Chapter, Course
 
 # What is typical of a chapter, most of them as a matrix of weights, 0 to 9.
-SIGNS = {
+CHAPTER_SIGNS = {
     "tokens": "90000 09000 00900 90000 00090",
     "mixing": "55000 33300 03330 00333 00055",
     "lookup": "00900 00900 06960 26962 99999",
@@ -185,7 +185,7 @@ def picture(stem: str) -> str:
     """Return a chapter's sign of five by five cells, the darker the larger; "" without one."""
     cells = "".join(
         f'<rect x="{i % 5}" y="{i // 5}" width=".9" height=".9" opacity="{int(dark) / 9:.2f}"/>'
-        for i, dark in enumerate(SIGNS.get(stem, "").replace(" ", ""))
+        for i, dark in enumerate(CHAPTER_SIGNS.get(stem, "").replace(" ", ""))
         if dark != "0"
     )
     return f'<svg viewBox="0 0 5 5" aria-hidden="true">{cells}</svg>' if cells else ""

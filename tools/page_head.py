@@ -18,7 +18,9 @@ from attncourse import __version__
 
 LOG = logging.getLogger(__name__)
 CARD = "card.png"  # the picture beside a link that is shared, in book/assets
-LONGEST = 200  # characters of a description, which search engines and messengers cut off
+MAX_DESCRIPTION_CHARACTERS = (
+    200  # characters of a description, which search engines and messengers cut off
+)
 # GitHub answers with this page at any depth, where its relative addresses would lead nowhere.
 FROM_ROOT = """<script>
 if (location.protocol !== "file:")
@@ -71,9 +73,13 @@ def description(doctree: nodes.document) -> str:
     text = re.sub(r"\s+", " ", paragraphs[0].astext()).strip() if paragraphs else ""
     sentences = re.split(r"(?<=[.?!]) ", text)
     sentence = sentences.pop(0)
-    while sentences and len(sentence) + len(sentences[0]) < LONGEST:
+    while sentences and len(sentence) + len(sentences[0]) < MAX_DESCRIPTION_CHARACTERS:
         sentence += " " + sentences.pop(0)
-    return sentence if len(sentence) <= LONGEST else sentence[:LONGEST].rpartition(" ")[0] + " …"
+    return (
+        sentence
+        if len(sentence) <= MAX_DESCRIPTION_CHARACTERS
+        else sentence[:MAX_DESCRIPTION_CHARACTERS].rpartition(" ")[0] + " …"
+    )
 
 
 def write_sitemap(app, exception):

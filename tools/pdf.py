@@ -23,13 +23,13 @@ from course import ROOT, Course, load
 from attncourse import __version__
 
 WEB = Path(__file__).resolve().parent / "web"
-HEAD = """<!doctype html><html lang="en" data-theme="light" data-mode="light"><head>
+PDF_HEAD = """<!doctype html><html lang="en" data-theme="light" data-mode="light"><head>
 <meta charset="utf-8"><title>{title}</title>{head}<style>{style}</style></head>
 <body class="attn-print"><main class="bd-content"><div class="bd-article">{front}{body}</div></main>
 </body></html>"""
 HEADINGS = "all => all.map(heading => heading.innerText.replace(/\\s+/g, ' ').trim())"
-LONGEST = 300_000  # milliseconds, for a busy machine
-TITLE = """<section class="attn-title"><p>{title}</p><p>{author}</p><p>Version {version}</p>
+PDF_TIMEOUT_MS = 300_000  # milliseconds, for a busy machine
+TITLE_PAGE = """<section class="attn-title"><p>{title}</p><p>{author}</p><p>Version {version}</p>
 <p>Text and figures: CC BY 4.0. Code: MIT.<br>{url}</p></section>
 <nav class="attn-contents"><h1 id="contents">Contents</h1><div></div></nav>"""
 
@@ -52,7 +52,9 @@ def whole_book(course: Course, html: Path, browser, pages: tuple[str, ...] = ())
     facts = {"title": course.title, "author": course.author, "url": course.url}
     facts = {name: escape(fact) for name, fact in facts.items()} | {"version": __version__}
     style = (WEB / "print.css").read_text(encoding="utf-8")
-    return HEAD.format(title=facts["title"], style=style, front=TITLE.format(**facts), **parts)
+    return PDF_HEAD.format(
+        title=facts["title"], style=style, front=TITLE_PAGE.format(**facts), **parts
+    )
 
 
 def mend(target: Path, front: Path, headings: list[str]) -> int:
@@ -113,7 +115,7 @@ def print_book(course: Course, target: Path, pages: tuple[str, ...] = ()) -> int
         try:
             document.write_text(whole_book(course, html, browser, pages), encoding="utf-8")
             page = browser.new_page()
-            page.goto(document.as_uri(), wait_until="load", timeout=LONGEST)
+            page.goto(document.as_uri(), wait_until="load", timeout=PDF_TIMEOUT_MS)
         finally:
             document.unlink(missing_ok=True)
         headings = page.eval_on_selector_all("h1, h2, h3, h4, h5, h6", HEADINGS)

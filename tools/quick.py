@@ -23,7 +23,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 TAKEN = ROOT / ".venv" / "seconds.json"  # by each test file, as the last whole run had it
 BUDGET = 200.0  # seconds of tests, which two cores work off in less than two minutes
-MOST = 130.0  # seconds on the clock after which no test begins, however far off the guesses are
+MOST_SECONDS = (
+    130.0  # seconds on the clock after which no test begins, however far off the guesses are
+)
 GUESS, SLOW = 5.0, 40.0  # of a file that has not been timed, without and with tests marked slow
 EVERY_EXERCISE = ("checks/test_checks", "checks/test_grid", "checks/test_fine_print")
 ROOTS = {"attncourse": "", "tools": "tools/", "tests": "tests/"}
@@ -161,7 +163,7 @@ def main() -> int:
     run, left = chosen(ROOT, paths)
     tried = [f"{stem}." for stem in stems(paths)]
     print(f"{len(paths)} files changed; {len(run)} test files are near them", flush=True)
-    until = time.monotonic() + MOST  # of the machine: another process reads the same
+    until = time.monotonic() + MOST_SECONDS  # of the machine: another process reads the same
     status = pytest(until, *run) if run else 0
     if tried:
         files = [f"tests/{name}.py" for name in EVERY_EXERCISE if f"tests/{name}.py" not in run]

@@ -22,8 +22,8 @@ from attncourse.grading.report import (
 )
 
 PATH = Path(__file__).parents[1] / "attncourse" / "grading" / "report.schema.json"
-HEAD = "| field | type | meaning |\n| --- | --- | --- |\n"
-PARTS = {
+TABLE_HEAD = "| field | type | meaning |\n| --- | --- | --- |\n"
+RECORD_TITLES = {
     CellResult: "cell",
     ReportedVerdict: "verdict",
     ReportedCriterion: "criterion",
@@ -44,7 +44,7 @@ def report_schema() -> dict[str, Any]:
         **report,
         "required": [*version, *report["required"]],
         "properties": version | report["properties"],
-        "$defs": {name: object_schema(kind) for kind, name in PARTS.items()},
+        "$defs": {name: object_schema(kind) for kind, name in RECORD_TITLES.items()},
     }
 
 
@@ -80,8 +80,8 @@ def type_schema(kind: Any) -> dict[str, Any]:
     origin, parts = get_origin(kind), get_args(kind)
     if origin is Annotated:  # plain data of this form
         return type_schema(parts[1])
-    if kind in PARTS:
-        return {"$ref": f"#/$defs/{PARTS[kind]}"}
+    if kind in RECORD_TITLES:
+        return {"$ref": f"#/$defs/{RECORD_TITLES[kind]}"}
     if kind in TYPES:
         return {"type": TYPES[kind]}
     if origin is dict:
@@ -106,7 +106,7 @@ def markdown() -> str:
     rows = (
         f"| `{path}` | {kind} | {meaning} |\n" for path, kind, meaning in fields(schema, schema)
     )
-    return HEAD + "".join(rows)
+    return TABLE_HEAD + "".join(rows)
 
 
 def fields(schema: dict[str, Any], part: dict[str, Any], path: str = "") -> Iterator[tuple]:

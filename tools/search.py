@@ -22,7 +22,7 @@ PAGE, CHAPTER, SECTION, TERM = range(4)  # what a place is
 TITLE, MOST = 8, 5  # what a word in a title counts, and in a text at most
 BLOCK = 6_000  # characters of texts that are loaded together
 WORD = re.compile(r"[^\W_]+")
-SIGNS = {r"\times": "×", r"\top": "ᵀ", r"\sqrt": "√", r"\cdot": "·", r"\le": "≤", r"\ge": "≥",
+TEX_SIGNS = {r"\times": "×", r"\top": "ᵀ", r"\sqrt": "√", r"\cdot": "·", r"\le": "≤", r"\ge": "≥",
          r"\infty": "∞", r"\sum": "Σ", r"\in": "∈", r"\dots": "…", r"\approx": "≈"}  # fmt: skip
 
 
@@ -58,7 +58,7 @@ def words(text: str) -> list[str]:
 
 def spoken(tex: str) -> str:
     """Return a formula in a line of plain text: ``Q Kᵀ``."""
-    tex = re.sub(r"\\[a-zA-Z]+", lambda match: SIGNS.get(match[0], ""), tex)
+    tex = re.sub(r"\\[a-zA-Z]+", lambda match: TEX_SIGNS.get(match[0], ""), tex)
     return " ".join(re.sub(r"[{}\\&]", "", tex).split())
 
 

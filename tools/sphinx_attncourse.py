@@ -26,7 +26,7 @@ import steps
 import syllabus
 from course import loaded
 from navigation import course_map
-from vendor import KEPT
+from vendor import VENDOR_FOLDER
 
 TEMPLATES = Path(__file__).resolve().parent / "templates"
 
@@ -65,7 +65,7 @@ def link_sources(app, doctree, page):
 
 def add_libraries(app, config):
     """Add the libraries that the pages load: nothing is fetched from another host."""
-    config.html_static_path += [str(icons.folder(KEPT))]
+    config.html_static_path += [str(icons.folder(VENDOR_FOLDER))]
     config.templates_path.append(str(TEMPLATES))
 
 

@@ -8,7 +8,7 @@ from html import escape
 from course import Chapter, Course
 
 # The parts in the order in which numbers pass through them, each with the chapter that builds it.
-PARTS = {
+PATH_TO_CHAPTER = {
     "embed": "tokens",
     "score": "scoring",
     "scale": "scaling",
@@ -45,7 +45,7 @@ def strip(course: Course, chapter: Chapter, address: Callable[[str], str]) -> st
         return ""
     chapters = {chapter_of_book.stem: chapter_of_book for chapter_of_book in course.chapters}
     items = []
-    for part, stem in PARTS.items():
+    for part, stem in PATH_TO_CHAPTER.items():
         taught, shown = chapters.get(stem), escape(part)
         if part in lit:
             shown += '<span class="visually-hidden"> (this chapter)</span>'

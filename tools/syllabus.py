@@ -24,7 +24,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from attncourse import milestones
 
-HEAD = ("Week", "Read", "Do, and hand in", "Then it runs")
+SYLLABUS_COLUMNS = ("Week", "Read", "Do, and hand in", "Then it runs")
 ONE_OF = "one of them"
 
 
@@ -88,7 +88,7 @@ def draw_syllabus(app, doctree, page):
 
 def table(course: Course, course_weeks: list[Week], titles: dict, links: dict) -> str:
     """Return the weeks as HTML, with the sums of a course's minutes at the end."""
-    head = "".join(f'<th scope="col">{title}</th>' for title in HEAD)
+    head = "".join(f'<th scope="col">{title}</th>' for title in SYLLABUS_COLUMNS)
     rows = "".join(row(course, week, titles, links) for week in course_weeks)
     reading, doing, points = (
         [
@@ -107,7 +107,10 @@ def table(course: Course, course_weeks: list[Week], titles: dict, links: dict) -
 
 def row(course: Course, week: Week, titles: dict, links: dict) -> str:
     """Return the row of a week."""
-    by_stem = {module.after: module for module in map(milestones.find_milestone, milestones.NAMES)}
+    by_stem = {
+        module.after: module
+        for module in map(milestones.find_milestone, milestones.MILESTONE_NAMES)
+    }
     joined = " <em>or</em> " if week.choose else "<br>"
     read = joined.join(
         f'<a href="{escape(links[c.stem])}">{c.number}. {escape(titles[c.stem].split(":")[0])}</a>'

@@ -23,7 +23,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCK = ROOT / "tools" / "web" / "package-lock.json"
-KEPT = Path(sys.prefix) / "web"
+VENDOR_FOLDER = Path(sys.prefix) / "web"
 REGISTRY = "https://registry.npmjs.org"
 
 
@@ -34,7 +34,7 @@ class VendorError(Exception):
 def library(name: str) -> Path:
     """Return the folder of a library, fetched if it is not there."""
     entry = json.loads(LOCK.read_text(encoding="utf-8"))["packages"][f"node_modules/{name}"]
-    folder = KEPT / f"{name}-{entry['version']}"
+    folder = VENDOR_FOLDER / f"{name}-{entry['version']}"
     if not folder.exists():
         unpack(fetch(name, entry["version"], entry["integrity"]), folder)
     return folder

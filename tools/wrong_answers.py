@@ -33,14 +33,14 @@ from attncourse.checks.judging import judge
 
 ROOT = Path(__file__).resolve().parents[1]
 SEEDS = (11, 12)
-RIGHT = "right_"
+RIGHT_PREFIX = "right_"
 FURTHER = (1001, 1002, 1003)  # on which a name has to come again
-PLACES = {
+PLACED_NAMES = {
     text
     for name, text in [*vars(changes).items(), *vars(repairs).items()]
     if name.isupper() and isinstance(text, str)
 }
-KINDS = ("passed", "named", "placed", "symptom", "no words")
+VERDICT_KINDS = ("passed", "named", "placed", "symptom", "no words")
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class SeedResult:
     seed: int
     wrong: str
     kind: str
-    told: str
+    words: str
     names: tuple[str, ...]  # the mistake that was named, and what is told beside it
     seconds: float
     further: tuple[str, ...] = ()  # what further seeds named, where a mistake was named
@@ -59,7 +59,7 @@ class SeedResult:
 
 def exercise_of(file: Path) -> Exercise:
     """Return the exercise that a file's name says it answers."""
-    name = file.stem.removeprefix(RIGHT)
+    name = file.stem.removeprefix(RIGHT_PREFIX)
     stem = stem_of(name)
     return find_exercise(f"{stem}.{name[len(stem) + 1 :].rpartition('_')[0]}")
 
@@ -96,12 +96,12 @@ def answer_in(file: Path, exercise: Exercise) -> Callable:
 
 
 def kind_of(verdict: Verdict, exercise: Exercise) -> str:
-    """Return which of ``KINDS`` a verdict is."""
+    """Return which of ``VERDICT_KINDS`` a verdict is."""
     if verdict.passed:
         return "passed"
     if verdict.diagnosis:
         known = {mistake.name for mistake in exercise.mistakes}
-        return "placed" if verdict.diagnosis.name in PLACES - known else "named"
+        return "placed" if verdict.diagnosis.name in PLACED_NAMES - known else "named"
     return "symptom" if verdict.symptom else "no words"
 
 
@@ -145,7 +145,11 @@ def is_refuted(result: SeedResult) -> bool:
 
 def print_table(results: list[SeedResult]) -> None:
     """Print how many verdicts are of each kind, by chapter and in all, and their times."""
-    print(f"{'':18}" + "".join(f"{kind:>10}" for kind in KINDS) + "   named or placed, with words")
+    print(
+        f"{'':18}"
+        + "".join(f"{kind:>10}" for kind in VERDICT_KINDS)
+        + "   named or placed, with words"
+    )
     rows = [(s, [r for r in results if stem_of(r.answer) == s]) for s in STEMS]
     for title, rows_of_title in [*rows, ("all", results)]:
         if not rows_of_title:
@@ -154,7 +158,7 @@ def print_table(results: list[SeedResult]) -> None:
         said = counts["named"] + counts["placed"]
         n_rows = len(rows_of_title)
         shares = f"{said / n_rows:9.1%} {(said + counts['symptom']) / n_rows:9.1%}"
-        print(f"{title:18}" + "".join(f"{counts[kind]:10}" for kind in KINDS) + shares)
+        print(f"{title:18}" + "".join(f"{counts[kind]:10}" for kind in VERDICT_KINDS) + shares)
     seconds = sorted(r.seconds for r in results)
     middle, late = seconds[len(seconds) // 2], seconds[int(0.95 * len(seconds))]
     print(f"seconds: median {middle:.2f}, 95 % {late:.2f}, longest {seconds[-1]:.2f}")
@@ -171,9 +175,9 @@ def print_changed(results: list[SeedResult], before: list[SeedResult]) -> None:
     print("\nbefore, the same answers:")
     print_table([old for _, old in both])
     for new, old in both:
-        if new.told != old.told or new.kind != old.kind:
+        if new.words != old.words or new.kind != old.kind:
             print(f"{new.answer}, seed {new.seed}: {new.wrong}")
-            print(f"    was {old.kind}: {old.told}\n    now {new.kind}: {new.told}")
+            print(f"    was {old.kind}: {old.words}\n    now {new.kind}: {new.words}")
 
 
 def main() -> None:
@@ -197,13 +201,13 @@ def main() -> None:
             continue
         if (options.odd and number % 2 == 0) or (options.even and number % 2 == 1):
             continue
-        is_right = file.name.startswith(RIGHT)
+        is_right = file.name.startswith(RIGHT_PREFIX)
         file_results = results_of(file, options.quick)
         (right if is_right else results).extend(file_results)
         for r in file_results:
-            if options.full or (r.kind != "passed" if is_right else r.kind in KINDS[::4]):
+            if options.full or (r.kind != "passed" if is_right else r.kind in VERDICT_KINDS[::4]):
                 head = f"{r.answer}, seed {r.seed}, {r.seconds:.2f} s: {r.wrong}"
-                print(f"{head}\n    {r.kind}: {r.told}", flush=True)
+                print(f"{head}\n    {r.kind}: {r.words}", flush=True)
     if not results:
         parser.error(f"no answers in {options.folder}")
     print_table(results)

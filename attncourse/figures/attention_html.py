@@ -17,9 +17,9 @@ from attncourse.figures.theme import modes, read_asset
 
 MOST_IN_A_TABLE = 32  # tokens on a side; above, numbers and lines are too many to read
 
-DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
-CODES = np.array([first + second for first in DIGITS for second in DIGITS])
-MASKED = len(CODES) - 1  # "zz"; a weight is at most 1000 steps
+CODE_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+WEIGHT_CODES = np.array([first + second for first in CODE_DIGITS for second in CODE_DIGITS])
+MASKED = len(WEIGHT_CODES) - 1  # "zz"; a weight is at most 1000 steps
 
 # What shows the weights beside the table: for each kind of display the scripts that draw it.
 DISPLAYS = {
@@ -44,7 +44,7 @@ def view_html(view) -> str:
         "start": view.start,
         "unit": unit,
         "most": most,
-        "weights": "".join(CODES[np.where(view.masked, MASKED, steps).ravel()]),
+        "weights": "".join(WEIGHT_CODES[np.where(view.masked, MASKED, steps).ravel()]),
     }
     title, data = escape(view.title), escape(json.dumps(data, ensure_ascii=False))
     body = (

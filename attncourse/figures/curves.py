@@ -24,7 +24,7 @@ from attncourse.figures.svg import (
     tick_marks,
 )
 
-STEPS = 1000  # a curve's heights are whole numbers from 0 to this
+HEIGHT_STEPS = 1000  # a curve's heights are whole numbers from 0 to this
 # No two lines of a panel have the same dashes: they are told apart without colours too.
 DASHES = ("", "7 3", "2 3", "9 3 2 3", "1 5")
 MOVING = (("as-line as-0", BLUE), ("as-line as-1", ORANGE), ("as-line as-2", GREEN))
@@ -109,9 +109,9 @@ class Curves:
         return looks
 
     def steps(self, line: np.ndarray) -> np.ndarray:
-        """Return heights as whole numbers: 0 is the bottom of the panel, ``STEPS`` its top."""
+        """Return heights as whole numbers: 0 is the panel's bottom, ``HEIGHT_STEPS`` its top."""
         share = (line - self.up.low) / (self.up.high - self.up.low)
-        return np.round(share * STEPS).astype(int)
+        return np.round(share * HEIGHT_STEPS).astype(int)
 
     def places(self) -> list[list[float]]:
         """Return where the dots are in the drawing, in pixels; none without dots."""
@@ -141,7 +141,7 @@ class Curves:
         return {
             "kind": "curves",
             "x": np.round(self.across(self.x), 1).tolist(),
-            "y": [BOTTOM, (BOTTOM - TOP) / STEPS],
+            "y": [BOTTOM, (BOTTOM - TOP) / HEIGHT_STEPS],
             "range": [float(f"{end:.6g}") for end in (self.up.low, self.up.high)],
             "lines": moving,
             "names": self.names,
@@ -160,7 +160,7 @@ class Curves:
             parts.append(f'<path class="as-points" d="{d}"/>')
         for _, line, kind, _, dashes in self.styled():
             steps = self.steps(line if line.ndim == 1 else line[frame])
-            d = path(self.across(self.x), BOTTOM - steps * (BOTTOM - TOP) / STEPS)
+            d = path(self.across(self.x), BOTTOM - steps * (BOTTOM - TOP) / HEIGHT_STEPS)
             parts.append(f'<path class="{kind}" stroke-dasharray="{dashes}" d="{d}"/>')
         for (name, _, kind, _, _), frames in zip(self.styled(), self.names, strict=True):
             x, y = frames[frame] or (0, 0)

@@ -7,7 +7,7 @@ from typing import TypeGuard
 
 CHECK = re.compile(r"require_\w+|as_floats|as_ids")  # these return their argument or raise
 Statement = ast.stmt | ast.excepthandler
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+FUNCTION_NODES = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def is_check(node: ast.AST) -> TypeGuard[ast.Call]:
@@ -53,10 +53,10 @@ def guard_statements(top: ast.stmt) -> set[Statement]:
         for node in list(walk_listing(top, guards)):
             body, rest = getattr(node, "body", None), getattr(node, "orelse", None)
             if is_statement(node) and isinstance(body, list) and not rest and guards >= set(body):
-                if isinstance(node, FUNCTIONS):
+                if isinstance(node, FUNCTION_NODES):
                     raise ValueError(f"{node.name}: expected more than checks, got no other line")
                 guards.add(node)
-            if isinstance(node, FUNCTIONS):
+            if isinstance(node, FUNCTION_NODES):
                 parts = [s for s in walk_listing(node, guards) if isinstance(s, ast.stmt)]
                 guards |= {s for s in parts if serves_only(s, node, guards)}
     return guards

@@ -6,7 +6,7 @@ from math import hypot
 
 import numpy as np
 
-from attncourse.figures.theme import ROLES
+from attncourse.figures.theme import COLOUR_ROLES
 
 LETTER, BOLD = 0.56, 0.61  # the width of an ordinary letter, in units of its size
 SHORT = re.compile(r"[_^](\{[^}]*\}|\w)")  # a subscript or a superscript
@@ -36,8 +36,8 @@ class Place:
 
 def paint(role: str) -> str:
     """Return the CSS colour of a role in the course's visual language."""
-    if role not in ROLES:
-        raise ValueError(f"role: expected one of {', '.join(ROLES)}, got {role!r}")
+    if role not in COLOUR_ROLES:
+        raise ValueError(f"role: expected one of {', '.join(COLOUR_ROLES)}, got {role!r}")
     return f"var(--{role})"
 
 

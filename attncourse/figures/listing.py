@@ -17,7 +17,7 @@ from collections.abc import Callable
 from itertools import groupby
 
 from attncourse.figures.guards import (
-    FUNCTIONS,
+    FUNCTION_NODES,
     Statement,
     checked_argument,
     guard_statements,
@@ -27,7 +27,7 @@ from attncourse.figures.guards import (
 )
 from attncourse.figures.signature import GLUE, signature_head, wrap
 
-WIDTH = 72
+MAX_LISTING_COLUMNS = 72
 
 
 def source(*things: Callable) -> str:
@@ -85,12 +85,14 @@ class Edits:
                 self.cut(node.lineno, first)
                 for number in range(first + 1, end_line(node) + 1):
                     self.edit((number, 0), (number, 4), "")
-            elif isinstance(node, FUNCTIONS):
+            elif isinstance(node, FUNCTION_NODES):
                 for decorator in node.decorator_list:
                     if re.match(r"shaped\b", ast.unparse(decorator)):
                         self.cut(decorator.lineno, end_line(decorator))
                 start = node.lineno, node.col_offset
-                self.edit(start, self.end_of_head(node), signature_head(code, node, WIDTH))
+                self.edit(
+                    start, self.end_of_head(node), signature_head(code, node, MAX_LISTING_COLUMNS)
+                )
 
     def applied(self) -> str:
         """Return the code with all edits made, the last first, so that earlier places stay."""
@@ -164,12 +166,12 @@ def fitted(code: str, name: str) -> str:
             continue
         lines += refilled(block)
         block = []
-        if len(line) > WIDTH and number in comments:
+        if len(line) > MAX_LISTING_COLUMNS and number in comments:
             said = indent + line[comments[number] :]
             line = line[: comments[number]].rstrip()
             lines += refilled([said])
-        if len(line) > WIDTH:
-            said = f"expected lines of at most {WIDTH} characters, got {len(line)}"
+        if len(line) > MAX_LISTING_COLUMNS:
+            said = f"expected lines of at most {MAX_LISTING_COLUMNS} characters, got {len(line)}"
             raise ValueError(f"{name}: {said}: {line.strip()}")
         lines.append(line)
     return "\n".join(lines + refilled(block))
@@ -177,10 +179,10 @@ def fitted(code: str, name: str) -> str:
 
 def refilled(comments: list[str]) -> list[str]:
     """Return lines of comments, from the first that is too long on filled anew."""
-    fit = next((i for i, line in enumerate(comments) if len(line) > WIDTH), None)
+    fit = next((i for i, line in enumerate(comments) if len(line) > MAX_LISTING_COLUMNS), None)
     if fit is None:
         return comments
     indent = comments[0].partition("#")[0] + "# "
     text = " ".join(line.lstrip(" #") for line in comments[fit:])
     text = re.sub(r"\([^()]*\)", lambda shape: shape[0].replace(" ", GLUE), text)
-    return comments[:fit] + wrap(text, WIDTH, indent).splitlines()
+    return comments[:fit] + wrap(text, MAX_LISTING_COLUMNS, indent).splitlines()

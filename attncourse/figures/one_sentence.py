@@ -12,7 +12,7 @@ from attncourse.figures.diagram import Diagram
 
 LEFT, LONG = 20, 200  # of the bars
 # For each chapter the steps that the live page takes, and what the link says.
-STATES = {
+LIVE_STATES = {
     "kqv": (["order=layer", "rank=212", "key=3", "why=true"], "Why “is” finds “France”"),
     "scoring": ([], "Read it live"),
     "scaling": (["switch0=1"], "Undo it live"),
@@ -57,8 +57,8 @@ def same_in_real_model(stem: str) -> SameInRealModel:
 
     stem: of a chapter from 5 to 17. Raises ``ValueError`` for another.
     """
-    if stem not in STATES:
-        raise ValueError(f"stem: expected one of {', '.join(STATES)}, got {stem!r}")
+    if stem not in LIVE_STATES:
+        raise ValueError(f"stem: expected one of {', '.join(LIVE_STATES)}, got {stem!r}")
     answer = kept("one_sentence")["answer"]
     text, word, whole = answer["text"], answer["answer"].strip(), answer["p"]
     rows, note = [("as it is", whole)], NOTHING.get(stem, "")
@@ -84,8 +84,8 @@ def same_in_real_model(stem: str) -> SameInRealModel:
         drawing.path(f"M{LEFT},{y + 8}h{long:.1f}v12h{-long:.1f}Z", role, filled=True)
         drawing.text(LEFT + long + 6, y + 19, in_percent(p), anchor="start", bold=True)
     drawing.text(8, 58 + 38 * len(rows), note, anchor="start", size=12)
-    steps = "&".join(f"{name}" for name in (quote(f"text={text}", safe="="), *STATES[stem][0]))
-    return SameInRealModel(drawing, f"real_model.html#set=real_model&{steps}", STATES[stem][1])
+    steps = "&".join(f"{name}" for name in (quote(f"text={text}", safe="="), *LIVE_STATES[stem][0]))
+    return SameInRealModel(drawing, f"real_model.html#set=real_model&{steps}", LIVE_STATES[stem][1])
 
 
 def in_percent(p: float) -> str:

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 PANEL = "panel"  # how the groups of an SVG are called that the book lays out one by one
 MOST_IN_A_ROW = 4
 # Inches for 1, 2, 3, 4 panels beside each other: as much as a page of the book has room for.
-WIDTHS = (4.3, 3.4, 2.6, 2.0)
+PANEL_WIDTHS = (4.3, 3.4, 2.6, 2.0)
 
 
 def panels(
@@ -34,7 +34,7 @@ def panels(
     if n < 1:
         raise ValueError(f"n: expected one panel or more, got {n}")
     columns = min(n, MOST_IN_A_ROW if columns is None else columns)
-    width = WIDTHS[min(columns, MOST_IN_A_ROW) - 1] if width is None else width
+    width = PANEL_WIDTHS[min(columns, MOST_IN_A_ROW) - 1] if width is None else width
     widths = [width] * columns if isinstance(width, int | float) else list(width)
     if len(widths) != columns:
         raise ValueError(f"width: expected one number or {columns}, got {len(widths)}")

@@ -16,12 +16,12 @@ from typing import NamedTuple
 
 PROSE_TAG = "check-prose"  # of a cell for the build alone: no notebook has it
 MIME = "application/vnd.attncourse.prose+json"
-WORDS = (
+NUMBER_WORDS = (
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
     *("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen"),
     *("nineteen", "twenty"),
 )
-IN_WORDS = {word: float(number) for number, word in enumerate(WORDS)}
+IN_WORDS = {word: float(number) for number, word in enumerate(NUMBER_WORDS)}
 IN_WORDS |= {"half": 1 / 2, "third": 1 / 3, "quarter": 1 / 4, "once": 1.0, "twice": 2.0}
 IN_DIGITS = r"(?<![\w.,])[−-]?\d+(?:,\d{3})*(?:\.\d+)?(?:[eE][−-]?\d+)?(?!\w|\.\d)"
 PER_CENT = r"(?=(?:(?:,| and| to| or|–)\s*[−-]?\d+(?:\.\d+)?)*(?:\s|\\,)?\\?%)"

@@ -12,7 +12,7 @@ import zlib
 import numpy as np
 
 LEVELS = 32  # shades of ink, besides none
-SIGNS = "0123456789abcdefghijklmnopqrstuvw"  # one for each shade
+SHADE_SIGNS = "0123456789abcdefghijklmnopqrstuvw"  # one for each shade
 INK = (31, 35, 40)
 MAX_SQUARES = 600  # numbers that are drawn as squares
 RUN = re.compile(r"([^0 ])\1*")
@@ -25,7 +25,7 @@ def levels(shares: np.ndarray) -> np.ndarray:
 
 def signs(shades: np.ndarray) -> str:
     """Return shades ``(m, n)`` as text: a sign for each, a blank between rows."""
-    return " ".join("".join(SIGNS[shade] for shade in row) for row in shades)
+    return " ".join("".join(SHADE_SIGNS[shade] for shade in row) for row in shades)
 
 
 def shade_paths(text: str) -> str:
@@ -38,7 +38,7 @@ def shade_paths(text: str) -> str:
         for run in RUN.finditer(row):
             paths[run[1]] = paths.get(run[1], "") + f"M{run.start()} {i}.5h{len(run[0])}"
     return "".join(
-        f'<path stroke-opacity="{SIGNS.index(sign) / LEVELS:g}" d="{d}"/>'
+        f'<path stroke-opacity="{SHADE_SIGNS.index(sign) / LEVELS:g}" d="{d}"/>'
         for sign, d in sorted(paths.items())
     )
 

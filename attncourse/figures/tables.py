@@ -6,7 +6,7 @@ from html import escape
 
 from attncourse.figures.theme import modes
 
-COLUMNS = 4
+COLUMNS_OF_A_GRID = 4
 LOOK = (
     ".attncourse-table{color:var(--ink);margin:.5em 0;overflow-x:auto}"
     ".attncourse-table table{border-collapse:collapse;font-size:.9rem;margin:0}"
@@ -30,8 +30,8 @@ class Table:
 
     def __init__(self, head: Sequence[str], rows: Sequence[Sequence[object]]):
         """Keep the columns' heads and the rows; a cell that is a pair has words and a link."""
-        if not 2 <= len(head) <= COLUMNS:
-            raise ValueError(f"head: expected 2 to {COLUMNS} columns, got {len(head)}")
+        if not 2 <= len(head) <= COLUMNS_OF_A_GRID:
+            raise ValueError(f"head: expected 2 to {COLUMNS_OF_A_GRID} columns, got {len(head)}")
         self.head = [str(name) for name in head]
         self.links = [[c[1] if isinstance(c, tuple) else "" for c in row] for row in rows]
         self.rows = [[str(c[0] if isinstance(c, tuple) else c) for c in row] for row in rows]
@@ -52,9 +52,9 @@ class Table:
         right = [all(map(is_number_cell, column)) for column in zip(*self.rows, strict=True)]
         right = right or [False] * len(self.head)
         names = zip(self.head, right, strict=True)
-        head = "".join(table_cell(HEAD if name else "td", name, r) for name, r in names)
+        head = "".join(table_cell(HEAD_CELL if name else "td", name, r) for name, r in names)
         body = "".join(
-            f"<tr>{''.join(map(table_cell, KINDS, row, right, links))}</tr>"
+            f"<tr>{''.join(map(table_cell, ROW_CELLS, row, right, links))}</tr>"
             for row, links in zip(self.rows, self.links, strict=True)
         )
         style = modes("attncourse-table") + LOOK
@@ -64,8 +64,8 @@ class Table:
         )
 
 
-HEAD = 'th scope="col"'
-KINDS = ('th scope="row"', "td", "td", "td")
+HEAD_CELL = 'th scope="col"'
+ROW_CELLS = ('th scope="row"', "td", "td", "td")
 
 
 def table_cell(kind: str, words: str, right: bool, address: str = "") -> str:

@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from string import Template
 
-ROLES = ("query", "key", "value", "ink", "quiet")
+COLOUR_ROLES = ("query", "key", "value", "ink", "quiet")
 
 LIGHT = (
     "color-scheme: light; --query: #005f99; --key: #b34700; --value: #00704f; "

@@ -40,8 +40,8 @@ TRUST = typer.Option(
     metavar="numbers|names",
     help="Which is right where a number and a name are two people's. [default: neither: stop]",
 )
-FOLDER = "Its folder in solutions/, say 05_kqv."
-ASSIGNMENT = typer.Argument(help=FOLDER)
+FOLDER_HELP = "Its folder in solutions/, say 05_kqv."
+ASSIGNMENT = typer.Argument(help=FOLDER_HELP)
 GRADED = typer.Argument(help="A graded assignment, say 05_kqv.")
 
 
@@ -136,11 +136,11 @@ def check(
     from attncourse.grading.judge.prestart import start_ahead
 
     start_ahead(notebook)
-    from attncourse.checks.showing.spinner import ticking
+    from attncourse.checks.showing.spinner import show_still_running
     from attncourse.grading.results.terminal import own_verdicts
     from attncourse.grading.student.selfcheck import check_file
 
-    with ending_at_ctrl_c("nothing was changed"), ticking(notebook.name):
+    with ending_at_ctrl_c("nothing was changed"), show_still_running(notebook.name):
         report = check_file(notebook, Limits.of(timeout))
     say(own_verdicts(report))
     raise typer.Exit(0 if report.points == report.maximum else 1)
@@ -260,7 +260,7 @@ def model() -> None:
 
 @app.command()
 def release(
-    assignment: str | None = typer.Argument(None, help=FOLDER),
+    assignment: str | None = typer.Argument(None, help=FOLDER_HELP),
     everything: bool = ALL,
     course: Path = COURSE,
     db: str | None = DB,
@@ -367,7 +367,7 @@ def collect(
     from rich.console import Console
 
     from attncourse.grading.collect.collect import collect_downloads as collect_files
-    from attncourse.grading.collect.table import closing_lines, collected_table
+    from attncourse.grading.collect.collected_table import closing_lines, collected_table
 
     with ending_at_ctrl_c("what was collected stays, and the same command goes on"):
         made = collect_files(course, assignment, files, roster, db, groups, trust)
@@ -448,7 +448,7 @@ def extend(
     student: str = typer.Argument(
         help="The id: a folder in submitted/. Or a CSV file of a section, for all who are on it."
     ),
-    assignment: str | None = typer.Argument(None, help=FOLDER),
+    assignment: str | None = typer.Argument(None, help=FOLDER_HELP),
     everything: bool = ALL,
     days: float = typer.Option(help="Days after the due date; 0 takes them back."),
     course: Path = COURSE,

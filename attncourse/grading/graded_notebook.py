@@ -16,12 +16,12 @@ from attncourse.grading import harmless
 from attncourse.grading.course.newer_hand_ins import notebook_digest
 from attncourse.grading.errors import Unreadable
 from attncourse.grading.harmless import harmless_message
-from attncourse.grading.judge.outcomes import verdict_of
+from attncourse.grading.judge.outcomes import verdict_from_row
 from attncourse.grading.report import Report, score_in_words
 from attncourse.grading.submission.notebook import Assignment, Cell, read_submission_cells
 from attncourse.grading.submission.parts import Part, as_released
 from attncourse.grading.submission.plan import Stand, laid_out
-from attncourse.grading.submission.questions import lines
+from attncourse.grading.submission.questions import answer_lines, lines
 
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 # More than a person reads. Longer Markdown can keep what renders it busy for minutes.
@@ -141,9 +141,11 @@ def cell_with_answer(cell: Cell, instructors_cell: Cell, released: dict[str, str
 
 
 def is_untouched(cell: Cell, released: dict[str, str]) -> bool:
-    """True if an answer's cell holds what was released and no more."""
-    text = lines(harmless.made_visible(cell.source))
-    return text in ((), lines(released[cell.grade_id]))
+    """True if an answer's cell holds what was released and no more, in whichever wording."""
+    shown = harmless.made_visible(cell.source)
+    if not cell.code:
+        return not answer_lines(shown, released[cell.grade_id])
+    return lines(shown) in ((), lines(released[cell.grade_id]))
 
 
 def harmless_source(cell: Cell, instructors_texts: frozenset[str] | set[str] = frozenset()) -> str:
@@ -239,13 +241,14 @@ def data_of(kind: str, text: str, html: str) -> dict[str, Any]:
 
 def verdict_html(verdict: dict[str, Any]) -> str:
     """Return the verdict as a notebook shows it when a student runs the check."""
-    return FRAME.format(verdict_of(verdict, harmless_message)._repr_html_())
+    return FRAME.format(verdict_from_row(verdict, harmless_message)._repr_html_())
 
 
 def untouched_answers(notebook: str) -> dict[str, bool]:
-    """Return for each answer in a graded notebook whether nbgrader takes it for none.
+    """Return, by grade id, whether each answer of a graded notebook is as it was released.
 
-    That is told by the checksum of what was released, which the notebook has beside the answer.
+    nbgrader takes such a one for no answer. The notebook has the checksum of what was released
+    beside the answer. An empty text has no answers.
     """
     from nbformat.notebooknode import from_dict
     from nbgrader.utils import compute_checksum
@@ -255,7 +258,10 @@ def untouched_answers(notebook: str) -> dict[str, bool]:
         for cell in json.loads(notebook)["cells"]:
             marks = cell["metadata"].get("nbgrader", {})
             if marks.get("solution") or marks.get("task"):
-                whole: Any = from_dict({**cell, "source": "".join(cell["source"]), "outputs": []})
-                same = marks.get("checksum") == compute_checksum(whole)
+                cell_node: Any = from_dict(
+                    {**cell, "source": "".join(cell["source"]), "outputs": []}
+                )
+                same = marks.get("checksum") == compute_checksum(cell_node)
+                # Never a task, as nbgrader has it: a person looks at each.
                 untouched[marks["grade_id"]] = same and not marks.get("task")
     return untouched

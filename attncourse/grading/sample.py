@@ -11,7 +11,7 @@ def project(x, weight):
     return x @ weight
 """
 
-SCORES = """\
+ATTENTION_SCORES_SOURCE = """\
 def attention_scores(query, key):
     return query @ key.mT
 """
@@ -25,7 +25,7 @@ def scaled_dot_product_attention(query, key, value, mask=None, *, scale=None):
     return torch.softmax(scores, dim=-1) @ value
 """
 
-HEAD = """\
+ATTENTION_HEAD_SOURCE = """\
 class AttentionHead(nn.Module):
     def __init__(self, d_model, d_k, d_v=None, bias=False):
         super().__init__()
@@ -47,9 +47,9 @@ class AttentionHead(nn.Module):
 
 MATRICES = {
     "project": PROJECT,
-    "attention_scores": SCORES,
+    "attention_scores": ATTENTION_SCORES_SOURCE,
     "scaled_dot_product_attention": ATTENTION,
-    "AttentionHead": HEAD,
+    "AttentionHead": ATTENTION_HEAD_SOURCE,
 }
 
 EINSUM = {
@@ -72,7 +72,9 @@ def scaled_dot_product_attention(query, key, value, mask=None, *, scale=None):
     weights = weights / weights.sum(-1, keepdim=True)
     return torch.einsum("...mn,...nv->...mv", weights, value)
 """,
-    "AttentionHead": HEAD.replace("q @ k.mT", 'torch.einsum("...mk,...nk->...mn", q, k)'),
+    "AttentionHead": ATTENTION_HEAD_SOURCE.replace(
+        "q @ k.mT", 'torch.einsum("...mk,...nk->...mn", q, k)'
+    ),
 }
 
 LOOPS = {
@@ -103,7 +105,7 @@ def scaled_dot_product_attention(query, key, value, mask=None, *, scale=None):
         rows.append((weights[..., None] * value).sum(-2))
     return torch.stack(rows, dim=-2)
 """,
-    "AttentionHead": HEAD,
+    "AttentionHead": ATTENTION_HEAD_SOURCE,
 }
 
 ENDLESS = """\
@@ -134,11 +136,11 @@ CLASS: dict[str, dict[str, str]] = {
     "dana-divides": sample_answers(
         MATRICES,
         scaled_dot_product_attention=ATTENTION.replace("** -0.5", "** -1"),
-        AttentionHead=HEAD.replace("        super().__init__()\n", ""),
+        AttentionHead=ATTENTION_HEAD_SOURCE.replace("        super().__init__()\n", ""),
     ),
     "emre-columns": sample_answers(
         MATRICES,
-        attention_scores=SCORES.replace("key.mT", "key.T"),
+        attention_scores=ATTENTION_SCORES_SOURCE.replace("key.mT", "key.T"),
         scaled_dot_product_attention=ATTENTION.replace("dim=-1", "dim=-2"),
     ),
     "fay-empty": {},

@@ -4,7 +4,7 @@ from importlib import import_module
 
 from attncourse import MILESTONES
 
-NAMES = tuple(MILESTONES.values())  # in the course's order
+MILESTONE_NAMES = tuple(MILESTONES.values())  # in the course's order
 
 
 def as_reached(ours: int) -> str:
@@ -14,6 +14,8 @@ def as_reached(ours: int) -> str:
 
 def find_milestone(name: str):
     """Return the milestone of that name. Raises ``ValueError`` where there is none."""
-    if name not in NAMES:
-        raise ValueError(f"no milestone is called {name!r}: expected one of {', '.join(NAMES)}")
+    if name not in MILESTONE_NAMES:
+        raise ValueError(
+            f"no milestone is called {name!r}: expected one of {', '.join(MILESTONE_NAMES)}"
+        )
     return import_module(f"attncourse.milestones.{name}").MILESTONE

@@ -13,7 +13,11 @@ from attncourse.support.arrays import require_count
 
 BLOCK = 32  # numbers that share a scale, as in the file
 BITS = (8, 6, 5, 4, 3, 2)
-SHARED = ("a block of 32 down a column", "a row", "a matrix")  # who shares a scale and a minimum
+SCALE_GROUPS = (
+    "a block of 32 down a column",
+    "a row",
+    "a matrix",
+)  # who shares a scale and a minimum
 
 # The same three sentences, words apart by blanks; in Chinese by |, which is no part of the text.
 LANGUAGES = {
@@ -48,14 +52,14 @@ def round_to_bits(weight: Tensor, bits: int, shared: str) -> Tensor:
     to as many bits changes nothing. Raises ``ValueError`` for bits outside 2 to 8.
     """
     require_count("bits", bits, least=2, most=8)
-    if shared == SHARED[0]:
+    if shared == SCALE_GROUPS[0]:
         groups = weight.T.unflatten(-1, (-1, BLOCK))  # (d_in, d_out / 32, 32)
         return rounded_rows(groups, bits).flatten(-2).T
-    if shared == SHARED[1]:
+    if shared == SCALE_GROUPS[1]:
         return rounded_rows(weight, bits)
-    if shared == SHARED[2]:
+    if shared == SCALE_GROUPS[2]:
         return rounded_rows(weight.flatten(), bits).view_as(weight)
-    raise ValueError(f"shared: expected one of {', '.join(SHARED)}, got {shared!r}")
+    raise ValueError(f"shared: expected one of {', '.join(SCALE_GROUPS)}, got {shared!r}")
 
 
 def rounded_rows(x: Tensor, bits: int) -> Tensor:

@@ -25,7 +25,7 @@ TEXT = (
 RANKS = {
     ("b", "c"): 0, ("a", "b"): 1, ("a", "a"): 2, ("bc", "d"): 3, ("aa", "aa"): 4, ("ab", "e"): 5,
 }  # fmt: skip
-WORDS = ("abcd", "ababe", "aaaaa", "eabcdaab", "", "e", "bcbcbcd")
+WORDS_TO_SPLIT = ("abcd", "ababe", "aaaaa", "eabcdaab", "", "e", "bcbcbcd")
 
 
 @cache
@@ -42,7 +42,7 @@ def sample_block_input() -> Tensor:
 
 def check_word_pieces(model: Any) -> str:
     """Return how a word is cut otherwise than by our pairs; "" where none is."""
-    for word in WORDS:
+    for word in WORDS_TO_SPLIT:
         got, right = model.merge_pairs(list(word), RANKS), llama.merge_pairs(list(word), RANKS)
         if got != right:
             return f"{word!r} is cut into {' + '.join(got)}, expected {' + '.join(right)}"

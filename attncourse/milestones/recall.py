@@ -20,9 +20,9 @@ from attncourse.tasks.recall import ASKED, DIGITS, LETTERS, recall
 from attncourse.tasks.training import accuracy, train
 
 D_MODEL, D_K, CLASSES, STEPS, RATE = 26, 16, 10, 300, 0.01
-HEAD = "kqv.AttentionHead"
+HEAD_TARGET = "kqv.AttentionHead"
 USES = (
-    "kqv.project", "kqv.attention_scores", "kqv.scaled_dot_product_attention", HEAD,
+    "kqv.project", "kqv.attention_scores", "kqv.scaled_dot_product_attention", HEAD_TARGET,
 )  # fmt: skip
 
 
@@ -31,7 +31,7 @@ class Recaller(nn.Module):
 
     def __init__(self, parts: Parts):
         super().__init__()
-        self.head = parts[HEAD](D_MODEL, D_K, CLASSES)
+        self.head = parts[HEAD_TARGET](D_MODEL, D_K, CLASSES)
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """Return logits for every token, ``(batch, 9, 10)``; the last row answers the question."""

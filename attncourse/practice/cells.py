@@ -12,7 +12,7 @@ INTRODUCTION = (
     "it stands, run its cell and then the check below. Nothing else has to change."
 )
 PRACTICE, TO_MEND = "# Practice · chapter ", "# Mend it · chapter "  # titles, to know them by
-WIDTH = 76  # columns of a value in one line
+MAX_CELL_COLUMNS = 76  # columns of a value in one line
 
 
 def practice_notebook(stem: str, drills: Iterable[Drill]) -> dict[str, Any]:
@@ -70,12 +70,12 @@ def task_text(drill: Drill) -> str:
 def example_text(example: DrillExample) -> str:
     """Return an example as Markdown: the call, its inputs, what comes out, what should."""
     note = f" ({example.note})" if example.note else ""
-    lines = [f"{one['name']} = {value_text(one['value'])}" for one in example.inputs]
-    given = ["```text", *lines, "```", ""] if lines else []
+    lines = [f"{array['name']} = {value_text(array['value'])}" for array in example.inputs]
+    input_block = ["```text", *lines, "```", ""] if lines else []
     head = f"`{example.call}`{note}"
     results = ["```text", f"gives        {value_text(example.got)}"]
     results += [f"should give  {value_text(example.want)}", "```"]
-    return "\n".join([f"{head}, where" if lines else head, "", *given, *results])
+    return "\n".join([f"{head}, where" if lines else head, "", *input_block, *results])
 
 
 def value_text(value: Any) -> str:
@@ -84,7 +84,7 @@ def value_text(value: Any) -> str:
         return described(value)
     if isinstance(value, list):
         flat = plain_list(value)
-        if len(flat) <= WIDTH or not all(isinstance(row, list) for row in value):
+        if len(flat) <= MAX_CELL_COLUMNS or not all(isinstance(row, list) for row in value):
             return flat
         return "[" + ",\n ".join(map(value_text, value)) + "]"
     return str(value)

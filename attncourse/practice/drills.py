@@ -14,7 +14,7 @@ from typing import Any
 from attncourse.checks import find_exercise
 from attncourse.checks.index import guide_place, index
 
-FOLDER = Path(__file__).with_name("drills")
+DRILLS_FOLDER = Path(__file__).with_name("drills")
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class Drill:
 
 def drills_file(stem: str) -> Path:
     """Return where a chapter's drills are kept; there need be no such file."""
-    return FOLDER / f"{stem}.json"
+    return DRILLS_FOLDER / f"{stem}.json"
 
 
 @cache
@@ -110,8 +110,8 @@ def drills_of(stem: str) -> tuple[Drill, ...]:
     file = drills_file(stem)
     if not file.is_file():
         return ()
-    kept = json.loads(file.read_text(encoding="utf-8"))
-    return tuple(drill_from(entry, kept["setups"]) for entry in kept["drills"])
+    content = json.loads(file.read_text(encoding="utf-8"))
+    return tuple(drill_from(entry, content["setups"]) for entry in content["drills"])
 
 
 def highest_numbers(stem: str) -> dict[str, int]:
@@ -133,7 +133,7 @@ def drill_from(entry: dict[str, Any], setups: list[str]) -> Drill:
         **lines,
         "setup": setups[entry["setup"]],
         "example": DrillExample(**entry["example"]),
-        "elsewhere": tuple(MendElsewhere(one, two, tuple(rows)) for one, two, rows in others),
+        "elsewhere": tuple(MendElsewhere(first, last, tuple(rows)) for first, last, rows in others),
     }
     return Drill(**fields)
 
@@ -161,9 +161,9 @@ def kept_entry(drill: Drill, setups: list[str]) -> dict[str, Any]:
     if drill.setup not in setups:
         setups.append(drill.setup)
     known = about_mistake(drill.exercise, drill.name)
-    own = {name: value for name, value in asdict(drill).items() if name not in known}
-    others = [[one.first, one.last, [*one.mended]] for one in drill.elsewhere]
-    own |= {"elsewhere": others}
-    return {name: own[name] for name in own if others or name != "elsewhere"} | {
+    entry = {name: value for name, value in asdict(drill).items() if name not in known}
+    others = [[mend.first, mend.last, [*mend.mended]] for mend in drill.elsewhere]
+    entry |= {"elsewhere": others}
+    return {name: entry[name] for name in entry if others or name != "elsewhere"} | {
         "setup": setups.index(drill.setup)
     }

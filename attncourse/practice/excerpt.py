@@ -34,20 +34,20 @@ class Excerpt:
 def excerpt_of(drill: Drill) -> Excerpt:
     """Return what a page shows of a drill's code."""
     rows = shown_rows(drill.code, drill.line, drill.id)
-    kept: list[str] = []
+    lines: list[str] = []
     places: dict[int, int] = {}  # of rows of the code among the lines
     for first, last in runs_of(range(len(drill.code)), rows):
         if first in rows:
-            places |= {row: len(kept) + row - first for row in range(first, last + 1)}
-            kept += drill.code[first : last + 1]
+            places |= {row: len(lines) + row - first for row in range(first, last + 1)}
+            lines += drill.code[first : last + 1]
         else:
-            kept.append(left_out(drill.code, first, last))
+            lines.append(left_out(drill.code, first, last))
     others = tuple(
-        replace(one, first=places[one.first], last=places[one.last])
-        for one in drill.elsewhere
-        if all(row in places for row in range(one.first, one.last + 1))
+        replace(mend, first=places[mend.first], last=places[mend.last])
+        for mend in drill.elsewhere
+        if all(row in places for row in range(mend.first, mend.last + 1))
     )
-    return Excerpt(tuple(kept), places[drill.line], others)
+    return Excerpt(tuple(lines), places[drill.line], others)
 
 
 def shown_rows(code: Sequence[str], line: int, seed: str) -> set[int]:
@@ -60,8 +60,8 @@ def shown_rows(code: Sequence[str], line: int, seed: str) -> set[int]:
     node = ast.parse("\n".join(code)).body[0]
     assert isinstance(node, Definition), "a drill is a function or a class"
     rows = set(range(node.body[0].lineno - 1))
-    methods = [one for one in node.body if isinstance(one, ast.FunctionDef)]
-    inner = next((one for one in methods if line in rows_of(one)), None)
+    methods = [method for method in node.body if isinstance(method, ast.FunctionDef)]
+    inner = next((method for method in methods if line in rows_of(method)), None)
     if inner is None:
         return rows | window_rows(node.body, line, random.Random(seed))
     if count_of([code[row] for row in rows_of(inner)]) < MOST_LINES:
@@ -72,7 +72,7 @@ def shown_rows(code: Sequence[str], line: int, seed: str) -> set[int]:
 
 def window_rows(body: Sequence[ast.stmt], line: int, luck: random.Random) -> set[int]:
     """Return the rows of statements beside each other, one of which holds the line."""
-    holding = next((i for i, one in enumerate(body) if line in rows_of(one)), None)
+    holding = next((i for i, part in enumerate(body) if line in rows_of(part)), None)
     if holding is None:  # the line is the definition's own
         holding = 0
     statement = body[holding]
@@ -94,7 +94,7 @@ def inner_body(statement: ast.stmt, line: int) -> list[ast.stmt] | None:
     """Return the statements within one among which a line is, the first ones if it is in none."""
     for name in ("body", "orelse"):
         inner = getattr(statement, name, None) or []
-        if any(line in rows_of(one) for one in inner):
+        if any(line in rows_of(part) for part in inner):
             return inner
     return getattr(statement, "body", None)
 
@@ -111,10 +111,10 @@ def left_out(code: Sequence[str], first: int, last: int) -> str:
 
 def names_set(text: str, rows: Collection[int]) -> Iterator[str]:
     """The methods that begin in some rows; of other rows the names that they set, or *return*."""
-    found = nodes_in(text, rows)
-    methods = [node for node in found if isinstance(node, ast.FunctionDef)]
-    inside = {row for one in methods for row in rows_of(one)}
-    for node in found:
+    nodes = nodes_in(text, rows)
+    methods = [node for node in nodes if isinstance(node, ast.FunctionDef)]
+    inside = {row for method in methods for row in rows_of(method)}
+    for node in nodes:
         if node in methods:
             yield node.name
         elif node.lineno - 1 in inside:
@@ -128,8 +128,8 @@ def names_set(text: str, rows: Collection[int]) -> Iterator[str]:
 def nodes_in(text: str, rows: Collection[int]) -> list[ast.stmt | ast.expr]:
     """Return the statements and expressions that begin in some rows, in the order of the text."""
     every = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.stmt | ast.expr)]
-    found = [node for node in every if node.lineno - 1 in rows]
-    return sorted(found, key=lambda node: (node.lineno, node.col_offset))
+    beginning = [node for node in every if node.lineno - 1 in rows]
+    return sorted(beginning, key=lambda node: (node.lineno, node.col_offset))
 
 
 def runs_of(rows: Iterable[int], shown: Collection[int]) -> Iterator[tuple[int, int]]:

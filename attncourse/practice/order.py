@@ -43,10 +43,10 @@ def ordered_drills(
 
 def nearness(drill: Drill, named: Collection[NamedMistake]) -> int:
     """Return how near a drill is to what was named: the mistake itself, a relative, neither."""
-    own = as_sentence(drill.name)
-    if any(n.target == drill.exercise and n.sentence == own for n in named):
+    sentence = as_sentence(drill.name)
+    if any(n.target == drill.exercise and n.sentence == sentence for n in named):
         return EXACT
-    if any(n.target == drill.exercise or n.sentence == own for n in named):
+    if any(n.target == drill.exercise or n.sentence == sentence for n in named):
         return RELATED
     return OTHER
 

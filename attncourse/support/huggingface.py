@@ -181,7 +181,7 @@ def transformers_weights(model: Any) -> dict[str, Tensor]:
 
 
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True}
-DIGITS = {"type": "Digits", "individual_digits": True}
+SINGLE_DIGITS = {"type": "Digits", "individual_digits": True}
 
 
 def transformers_pieces(folder: Path) -> dict[str, Any]:
@@ -196,12 +196,12 @@ def transformers_pieces(folder: Path) -> dict[str, Any]:
         raise ValueError(f"{folder}: its tokenizer cannot be read ({error})") from None
     model, steps = made["model"], made["pre_tokenizer"] or {}
     steps = [
-        {name: step[name] for name in (BYTE_LEVEL | DIGITS) if name in step}
+        {name: step[name] for name in (BYTE_LEVEL | SINGLE_DIGITS) if name in step}
         for step in steps.get("pretokenizers", [steps])
     ]
     if model["type"] != "BPE" or made["normalizer"] or steps[-1:] != [BYTE_LEVEL]:
         raise ValueError(f"{folder}: expected pairs of bytes, words cut as in GPT-2")
-    if steps[:-1] not in ([], [DIGITS]):
+    if steps[:-1] not in ([], [SINGLE_DIGITS]):
         raise ValueError(f"{folder}: expected words cut as in GPT-2, got {steps[:-1]} before")
     ids = model["vocab"] | {token["content"]: token["id"] for token in made["added_tokens"]}
     pairs = (tuple(p.split(" ")) if isinstance(p, str) else tuple(p) for p in model["merges"])
@@ -213,7 +213,7 @@ def transformers_pieces(folder: Path) -> dict[str, Any]:
         "tokens": tuple(sorted(ids, key=ids.__getitem__)),
         "ranks": {pair: rank for rank, pair in enumerate(pairs)},
         "special": frozenset(token["id"] for token in made["added_tokens"]),
-        "digits": steps[:-1] == [DIGITS],
+        "digits": steps[:-1] == [SINGLE_DIGITS],
         "template": about.get("chat_template") or merges_written,
         "end": ids.get(end),
     }

@@ -170,7 +170,10 @@ def question(world: PronounWorld, who: str) -> list[str]:
     return [f"{who} is {trait} ." for trait in ("small", "cute", "quiet", "brave", "tall")]
 
 
-TEXTS = ("The doctor asked the nurse a question. She", "The doctor asked the nurse a question. He")
+PRONOUN_PROMPTS = (
+    "The doctor asked the nurse a question. She",
+    "The doctor asked the nurse a question. He",
+)
 
 
 def probe_gpt2(layer: int = 5, head: int = 10, *, download: bool = False) -> None:
@@ -187,7 +190,7 @@ def probe_gpt2(layer: int = 5, head: int = 10, *, download: bool = False) -> Non
         print("GPT-2 was not asked: it needs the package transformers and its weights,")
         print("which probe_gpt2(download=True) fetches where there is a network.")
         return
-    for text in TEXTS:
+    for text in PRONOUN_PROMPTS:
         ids = torch.tensor(tokenizer.encode(text))
         row = attention_maps(model, ids)[layer, head, -1]
         words = [tokenizer.decode([i]).strip() for i in ids.tolist()]

@@ -11,8 +11,14 @@ from torch import Tensor, nn
 from attncourse.positions import sinusoidal_encoding
 from attncourse.transformer import EncoderBlock, LayerNorm
 
-DIGITS = 5
-PARTS = ("residual", "norm", "feed-forward", "heads", "positions")  # what can be taken out
+N_DIGITS = 5
+REMOVABLE_PARTS = (
+    "residual",
+    "norm",
+    "feed-forward",
+    "heads",
+    "positions",
+)  # what can be taken out
 
 
 def choosing(batch: int, generator: torch.Generator, n: int = 8) -> tuple[Tensor, Tensor]:
@@ -21,7 +27,7 @@ def choosing(batch: int, generator: torch.Generator, n: int = 8) -> tuple[Tensor
     Returns ids ``(batch, n)``, digits from 0 to 4, and the answers of all positions but the first
     two, ``(batch, n - 2)``.
     """
-    ids = torch.randint(DIGITS, (batch, n), generator=generator)
+    ids = torch.randint(N_DIGITS, (batch, n), generator=generator)
     two_before, before, last = ids[:, :-2], ids[:, 1:-1], ids[:, 2:]
     return ids, torch.where(before > two_before, last, two_before)
 
@@ -47,7 +53,7 @@ class PartialBlock(EncoderBlock):
 
 
 class Chooser(nn.Module):
-    """Digits with positions, blocks, a last norm and a read-out; without one of ``PARTS``.
+    """Digits with positions, blocks, a last norm, a read-out; without one of ``REMOVABLE_PARTS``.
 
     ``forward`` takes ids ``(batch, n)`` and returns logits ``(batch, n, 5)``. Without ``"heads"``
     there is one head, as wide as all were together.
@@ -62,17 +68,19 @@ class Chooser(nn.Module):
         pre_norm: bool = True,
     ):
         super().__init__()
-        if without not in ("", *PARTS):
-            raise ValueError(f"without: expected one of {', '.join(PARTS)}, got {without!r}")
+        if without not in ("", *REMOVABLE_PARTS):
+            raise ValueError(
+                f"without: expected one of {', '.join(REMOVABLE_PARTS)}, got {without!r}"
+            )
         self.without = without
         heads = 1 if without == "heads" else heads
-        self.digits = nn.Embedding(DIGITS, d)
+        self.digits = nn.Embedding(N_DIGITS, d)
         self.blocks = nn.ModuleList()
         for _ in range(layers):
             block = PartialBlock(d, heads, without, pre_norm=pre_norm)
             self.blocks.append(block)
         self.norm = nn.Identity() if without == "norm" else LayerNorm(d)
-        self.read_out = nn.Linear(d, DIGITS)
+        self.read_out = nn.Linear(d, N_DIGITS)
 
     def forward(self, ids: Int[Tensor, "b n"]) -> Float[Tensor, "b n digits"]:
         """Return the logits of a digit at each place."""

@@ -14,10 +14,10 @@ from attncourse.tasks.characters import to_ids
 from attncourse.tasks.dates import ISO, WRITTEN, write_date
 from attncourse.tasks.runs import UNASKED, mean_surprise
 
-KINDS = ("one day, short", "one day, long", "two days")
+LINE_KINDS = ("one day, short", "one day, long", "two days")
 FORMS = ("{day} {month:.3}", "the {day}{th} of {month}", "{day} {month:.3}")
 NEW_YEAR = datetime.date(2024, 1, 1).toordinal()  # of a year with a 29th of February
-KEPT = torch.arange(366) % 5 == 2  # by day of the year: the 3rd of January, the 8th, …
+IS_KEPT_DAY = torch.arange(366) % 5 == 2  # by day of the year: the 3rd of January, the 8th, …
 N_IDS = len(WRITTEN) + 1, len(ISO) + 1  # of what is read and of what is written, with 0
 
 
@@ -27,10 +27,10 @@ def day_lines(
     """Return ``n`` lines, as somebody might write them and in *month-day*, and their kinds.
 
     *3 mar* is kind 0, *the 3rd of march* kind 1, both *03-03*; *3 mar, 18 nov* is kind 2,
-    *03-03 11-18*, and half of the lines. kept: whether days come from those kept for testing; of
-    either sort all are equally likely. same: whether the two days of a line are one day.
+    *03-03 11-18*, and half of the lines. kept: whether days come from those kept for testing;
+    of either sort all are equally likely. same: whether the two days of a line are one day.
     """
-    pool = (KEPT == kept).nonzero()[:, 0]  # 73 days kept, 293 others
+    pool = (IS_KEPT_DAY == kept).nonzero()[:, 0]  # 73 days kept, 293 others
     kinds = torch.randint(4, (n,), generator=generator).clamp(max=2)
     days = pool[torch.randint(len(pool), (n, 2), generator=generator)].tolist()
     lines = []

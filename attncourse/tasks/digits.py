@@ -24,7 +24,7 @@ from attncourse.vision import VisionTransformer, patchify, unpatchify
 PATCH, FOLDS, BATCH = 2, 4, 32
 EPOCHS, RATE, DECAY = 12, 0.01, 0.3  # of the vision transformer
 RATES = (0.003, 0.01, 0.03)
-KEPT = Path(__file__).with_name("digits.json")
+DIGITS_FILE = Path(__file__).with_name("digits.json")
 Change = Callable[[Tensor, torch.Generator], Tensor]
 
 
@@ -234,7 +234,7 @@ def digits_contest(
 
 def kept() -> dict[str, dict]:
     """Return the contest as it was run once, with its machine's versions under ``made``."""
-    return json.loads(KEPT.read_text(encoding="utf-8"))
+    return json.loads(DIGITS_FILE.read_text(encoding="utf-8"))
 
 
 if __name__ == "__main__":
@@ -243,4 +243,4 @@ if __name__ == "__main__":
     for name in CONTESTANTS:
         results |= digits_contest([name])
         print(name, results[name]["rate"], list(map(len, results[name]["wrong"])), flush=True)
-        KEPT.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+        DIGITS_FILE.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")

@@ -22,8 +22,7 @@ from torch.nn import functional as F
 
 from attncourse.llama import Llama, RotaryAttention
 from attncourse.serving import dequantize, quantize
-from attncourse.tasks.sinks import TEXTS as LONG
-from attncourse.tasks.sinks import masked_loss
+from attncourse.tasks.sinks import SINK_TEXTS, masked_loss
 
 if TYPE_CHECKING:
     from attncourse.pretrained.byte_pairs import BytePairs
@@ -39,10 +38,10 @@ DIALOGUE = (
     'He said that it was better not to know." The gatekeeper laughed, but not for long. He held '
     'the clock to his ear. "Then it is the right one," he said, and he unlocked the gate.'
 )
-TEXTS = {**LONG, "a dialogue": DIALOGUE}
-MOST = 200  # tokens of each text
+LONG_TEXTS = {**SINK_TEXTS, "a dialogue": DIALOGUE}
+MOST_TOKENS = 200  # tokens of each text
 SCALES = 32  # bits of a scale and a minimum together
-TOKENS = 64  # that share a scale where it goes down the tokens
+N_TOKENS = 64  # that share a scale where it goes down the tokens
 
 Rounded = Callable[[Tensor], Tensor]
 
@@ -109,13 +108,13 @@ def a_token(bits: int) -> Rounded:
 
 
 def down_the_tokens(bits: int) -> Rounded:
-    """Return a rounding with a scale for each feature of a head and ``TOKENS`` tokens in a row."""
+    """Return a rounding with a scale for each feature of a head and ``N_TOKENS`` tokens on end."""
 
     def rounded(x: Tensor) -> Tensor:
         n = x.shape[-2]
-        more = -n % TOKENS
+        more = -n % N_TOKENS
         whole = F.pad(x.mT, (0, more), mode="replicate") if more else x.mT
-        return there_and_back(whole, bits, TOKENS).mT[..., :n, :]
+        return there_and_back(whole, bits, N_TOKENS).mT[..., :n, :]
 
     return rounded
 
@@ -144,8 +143,8 @@ CACHES: dict[str, tuple[Rounded | None, Rounded | None]] = {
 
 
 def texts_as_ids(words: "BytePairs") -> dict[str, Tensor]:
-    """Return the ids of the texts, cut to ``MOST``."""
-    return {name: words.encode(text)[:MOST] for name, text in TEXTS.items()}
+    """Return the ids of the texts, cut to ``MOST_TOKENS``."""
+    return {name: words.encode(text)[:MOST_TOKENS] for name, text in LONG_TEXTS.items()}
 
 
 def losses_by_text(model: Llama, texts: dict[str, Tensor]) -> dict[str, float]:

@@ -45,7 +45,7 @@ class GRU(nn.GRU):
     def of_each_way(self, name: str) -> Tensor:
         """Return a parameter of each direction, in a stack."""
         names = (f"{name}_l0", f"{name}_l0_reverse")[: 1 + self.bidirectional]
-        return torch.stack([getattr(self, one) for one in names])
+        return torch.stack([getattr(self, parameter) for parameter in names])
 
 
 def at(x: Tensor, places: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ from attncourse.tasks.adam import Adam
 from attncourse.tasks.variants import VariantModel, seen_keys, turned
 from attncourse.today import select_keys
 
-WAYS = ("its own weights", "indexer", "window", "random")
+CHOOSERS = ("its own weights", "indexer", "window", "random")
 
 
 class Indexer(nn.Module):
@@ -87,7 +87,7 @@ def losses_by_choice(
             "window": [seen_keys(n, k, ids.device).expand(ids.shape[0], n, n) for _ in inputs],
             "random": [select_keys(scores, k, whole) for scores in chance],
         }
-        for way in WAYS:
+        for way in CHOOSERS:
             output = model(ids, [mask[:, None] for mask in masks[way]])
             rows.append({"way": way, "k": k, **loss_and_right(output, answers)})
     return rows

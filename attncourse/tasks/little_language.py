@@ -34,18 +34,20 @@ def grammar() -> Iterator[list[str]]:
 
 SENTENCES = list(grammar())
 VALID = {" ".join(words) for words in SENTENCES}
-WORDS = ["<pad>", "<start>", *sorted({word for words in SENTENCES for word in words})]
-LONGEST = 1 + max(map(len, SENTENCES))
+VOCABULARY_WORDS = ["<pad>", "<start>", *sorted({word for words in SENTENCES for word in words})]
+LONGEST_SENTENCE = 1 + max(map(len, SENTENCES))
 
 
 def encode(sentences: list[list[str]]) -> Tensor:
     """Return ids ``(b, 8)``: start, words, padding. Raises ``ValueError`` for what does not fit."""
-    ids = torch.full((len(sentences), LONGEST), PAD)
+    ids = torch.full((len(sentences), LONGEST_SENTENCE), PAD)
     for row, words in zip(ids, sentences, strict=True):
-        unknown = [word for word in words if word not in WORDS[2:]]
-        if unknown or len(words) >= LONGEST:
-            raise ValueError(f"expected at most {LONGEST - 1} words of the language, got {words}")
-        row[: len(words) + 1] = torch.tensor([START, *map(WORDS.index, words)])
+        unknown = [word for word in words if word not in VOCABULARY_WORDS[2:]]
+        if unknown or len(words) >= LONGEST_SENTENCE:
+            raise ValueError(
+                f"expected at most {LONGEST_SENTENCE - 1} words of the language, got {words}"
+            )
+        row[: len(words) + 1] = torch.tensor([START, *map(VOCABULARY_WORDS.index, words)])
     return ids
 
 
@@ -98,8 +100,8 @@ class NextWordReader(nn.Module):
     def __init__(self, mask: Callable[[int], Tensor] = causal_mask, after=False, d: int = 32):
         super().__init__()
         self.mask, self.after = mask, after
-        self.word, self.place = nn.Embedding(len(WORDS), d), nn.Embedding(16, d)
-        self.head, self.out = AttentionHead(d, d), nn.Linear(d, len(WORDS))
+        self.word, self.place = nn.Embedding(len(VOCABULARY_WORDS), d), nn.Embedding(16, d)
+        self.head, self.out = AttentionHead(d, d), nn.Linear(d, len(VOCABULARY_WORDS))
 
     def embed(self, ids: Tensor) -> Tensor:
         """Return each word's vector plus its place's, ``(b, n, d)``."""
@@ -130,5 +132,5 @@ def write(model: nn.Module, count: int = 400, seed: int = 0) -> list[str]:
     for _ in range(12):
         guess = model(ids)[:, -1].softmax(-1)  # (count, words)
         ids = torch.cat([ids, torch.multinomial(guess, 1, generator=generator)], dim=1)
-    texts = [" ".join(WORDS[i] for i in row[1:]) for row in ids.tolist()]
+    texts = [" ".join(VOCABULARY_WORDS[i] for i in row[1:]) for row in ids.tolist()]
     return [text.split(" .")[0] + " ." if " ." in text else text for text in texts]

@@ -1,6 +1,6 @@
 """Chapter 20: texts longer than those of the training, by turning more slowly.
 
-``WAYS`` change the angles of RoPE in a trained model, by a factor s of lengths: *interpolated*
+``STRETCHES`` change the angles of RoPE in a trained model, by a factor s of lengths: *interpolated*
 divides all positions by s, so every hand is slower; *base changed* takes the base b · s^(d / (d −
 2)), so the slowest hand is slower by s and the fastest as it was.
 
@@ -43,15 +43,15 @@ if TYPE_CHECKING:
 
 TRAINED, LONG, BACK, STEPS = 8, 32, 3, 120
 MORE = (0, 20, 80)
-WAYS = ("as it is", "interpolated", "base changed")
+STRETCHES = ("as it is", "interpolated", "base changed")
 FACTOR, PIECE, BAND = 4, 512, 512
 GAPS = (0, 4096, 8192, 12288, 16384, 32768)
 
 
 def slower(way: str, factor: float, x: Tensor, positions: Tensor, base: float = 1e4) -> Tensor:
-    """Return ``apply_rope`` as one of the ``WAYS`` has it. Raises ``ValueError`` for another."""
-    if way not in WAYS:
-        raise ValueError(f"way: expected one of {', '.join(WAYS)}, got {way!r}")
+    """Return ``apply_rope`` as one of ``STRETCHES`` has it. Raises ``ValueError`` for another."""
+    if way not in STRETCHES:
+        raise ValueError(f"way: expected one of {', '.join(STRETCHES)}, got {way!r}")
     d = x.shape[-1]
     if way == "interpolated":
         positions = positions / factor
@@ -62,7 +62,7 @@ def slower(way: str, factor: float, x: Tensor, positions: Tensor, base: float = 
 
 @contextmanager
 def turn_rope(module: object, way: str, factor: float) -> Iterator[None]:
-    """Replace the ``apply_rope`` of a module by one of the ``WAYS``, for a while."""
+    """Replace the ``apply_rope`` of a module by one of the ``STRETCHES``, for a while."""
     with patch.object(module, "apply_rope", partial(slower, way, factor)):
         yield
 
@@ -92,7 +92,7 @@ def letters_at_lengths(
 ) -> dict:
     """Return right answers at 32 letters and at 8, seed by seed, by way and by further steps."""
     rows, readers = [], [reader(seed, back) for seed in seeds]
-    for way in WAYS:
+    for way in STRETCHES:
         for steps in more:
             right: dict[str, list[float]] = {"long": [], "short": []}
             for seed, trained in zip(seeds, readers, strict=True):
@@ -153,13 +153,13 @@ def torn_texts(model: Llama, words: "BytePairs") -> dict:
         "alone": {name: second_half_alone(model, ids) for name, ids in texts.items()},
         "rows": [
             {"way": way, "text": name, "nats": [torn(model, ids, gap, way) for gap in GAPS]}
-            for way in WAYS
+            for way in STRETCHES
             for name, ids in texts.items()
         ],
     }
 
 
-def bands_of(model: Llama, ids: Tensor, ways: Sequence[str] = WAYS) -> dict:
+def bands_of(model: Llama, ids: Tensor, ways: Sequence[str] = STRETCHES) -> dict:
     """Return the figures of one long text in each way, in bands."""
     return {
         "tokens": len(ids),

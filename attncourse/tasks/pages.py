@@ -28,7 +28,7 @@ import numpy as np
 PAGE, LONGEST = 16, 2048  # tokens
 MEMORY = 8 * LONGEST
 DAY, QUARTER = 86_400, 900  # seconds; a tick is one
-WAYS = ("reserved", "pages", "shared")
+CACHE_LAYOUTS = ("reserved", "pages", "shared")
 SYSTEMS = (60, 120, 250, 500)
 
 
@@ -142,8 +142,8 @@ def serve_questions(
     ``look`` sees every second in which somebody is answered or waits. Raises ``ValueError`` for a
     question longer than ``longest``, for memory that does not hold the longest, and another way.
     """
-    if way not in WAYS:
-        raise ValueError(f"way: expected one of {', '.join(WAYS)}, got {way!r}")
+    if way not in CACHE_LAYOUTS:
+        raise ValueError(f"way: expected one of {', '.join(CACHE_LAYOUTS)}, got {way!r}")
     if memory < longest or any(question.total > longest for question in questions):
         most = max((question.total for question in questions), default=0)
         raise ValueError(f"longest: expected {most} to {memory} tokens, got {longest}")
@@ -268,7 +268,7 @@ def measure_pages(seeds: Sequence[int] = range(3), day: Callable = whole_day) ->
         "longest": LONGEST,
         "memory": MEMORY,
         "quarter": QUARTER,
-        "ways": list(WAYS),
-        "rush": [rush(seed, way) for way in WAYS for seed in seeds],
-        "day": [day(seed, way) for way in WAYS for seed in seeds],
+        "ways": list(CACHE_LAYOUTS),
+        "rush": [rush(seed, way) for way in CACHE_LAYOUTS for seed in seeds],
+        "day": [day(seed, way) for way in CACHE_LAYOUTS for seed in seeds],
     }

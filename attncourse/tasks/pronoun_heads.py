@@ -130,14 +130,14 @@ def chosen_on_half(weights: Float[Tensor, "s 2 l h"], draws: int = 500, seed: in
     """Return how often the best head of half of the openings is right in the other, on average."""
     right = hits(weights).flatten(1).numpy().reshape(-1, 2, weights.shape[-2] * weights.shape[-1])
     weight = weights[:, 0].flatten(1).numpy().reshape(right.shape)
-    rng, kept = np.random.default_rng(seed), []
+    rng, shares = np.random.default_rng(seed), []
     for _ in range(draws):
         order = rng.permutation(len(right))
         half, rest = order[: len(order) // 2], order[len(order) // 2 :]
         # Of heads that are right equally often, the one that looks there most.
         score = right[half].mean((0, 1)) + 1e-3 * weight[half].mean((0, 1))
-        kept.append(right[rest].mean((0, 1))[score.argmax()])
-    return float(np.mean(kept))
+        shares.append(right[rest].mean((0, 1))[score.argmax()])
+    return float(np.mean(shares))
 
 
 # --- what it is worth -------------------------------------------------------------------------
@@ -145,49 +145,49 @@ def chosen_on_half(weights: Float[Tensor, "s 2 l h"], draws: int = 500, seed: in
 
 @torch.no_grad()
 def noun_log_gaps(
-    model: Llama, asked: Sequence[Sentence], stream: Tensor | None = None, layer: int = 0
+    model: Llama, texts: Sequence[Sentence], stream: Tensor | None = None, layer: int = 0
 ) -> Float[Tensor, "s"]:
     """Return log p(noun) − log p(other) for what comes after *He, that is, the*, in nats.
 
     stream: what runs from block to block where nothing is changed, of which the model goes on
     before ``layer``; read anew unless given.
     """
-    ids, last = prompts(asked)
+    ids, last = prompts(texts)
     x = model.tokens(ids) if stream is None else stream[layer]
     for block in model.blocks[layer:]:
         x = block(x)
     logits = model.out(model.norm(x[torch.arange(len(ids)), last]))
-    right = torch.tensor([[sentence.right] for sentence in asked])
-    wrong = torch.tensor([[sentence.wrong] for sentence in asked])
+    right = torch.tensor([[sentence.right] for sentence in texts])
+    wrong = torch.tensor([[sentence.wrong] for sentence in texts])
     return (logits.gather(1, right) - logits.gather(1, wrong))[:, 0]
 
 
-def prompts(asked: Sequence[Sentence]) -> tuple[Tensor, Tensor]:
+def prompts(examples: Sequence[Sentence]) -> tuple[Tensor, Tensor]:
     """Return the texts as ids of one length, and the place of each one's own last token.
 
     What is behind a text's end is seen by nobody before it.
     """
-    texts = [torch.cat([sentence.ids, sentence.question]) for sentence in asked]
+    texts = [torch.cat([sentence.ids, sentence.question]) for sentence in examples]
     n = max(map(len, texts))
     ids = torch.stack([torch.cat([text, text.new_zeros(n - len(text))]) for text in texts])
     return ids, torch.tensor([len(text) - 1 for text in texts])
 
 
 def gap_without(
-    model: Llama, asked: Sequence[Sentence], heads: Sequence[Head], stream: Tensor | None = None
+    model: Llama, texts: Sequence[Sentence], heads: Sequence[Head], stream: Tensor | None = None
 ) -> float:
     """Return the mean gap while these heads are switched off."""
     first = 0 if stream is None else min(layer for layer, _ in heads)
     with without_heads(model, heads):
-        return round(noun_log_gaps(model, asked, stream, first).mean().item(), 3)
+        return round(noun_log_gaps(model, texts, stream, first).mean().item(), 3)
 
 
 def gaps_without_edge(
-    model: Llama, asked: Sequence[Sentence], head: Head, to: str = "noun"
+    model: Llama, texts: Sequence[Sentence], head: Head, to: str = "noun"
 ) -> Float[Tensor, "s"]:
     """Return the gaps with one entry of a head's map cut: from the pronoun to a noun."""
     gaps = []
-    for sentence in asked:
+    for sentence in texts:
         edge = sentence.pronoun, getattr(sentence, to)
         with without_edges(model, {head: [edge]}):
             gaps.append(noun_log_gaps(model, [sentence]))
@@ -198,11 +198,11 @@ def measure_pronoun_heads(
     model: Llama, words: "BytePairs", heads: Sequence[Head] | None = None
 ) -> dict:
     """Measure pronoun heads, as the page shows them; ablations for these heads alone."""
-    asked = sentences(words)
-    weights = pronoun_attention(model, asked)
+    texts = sentences(words)
+    weights = pronoun_attention(model, texts)
     right = hits(weights)
-    stream = residual_stream(model, prompts(asked)[0])
-    as_it_is = noun_log_gaps(model, asked, stream, len(model.blocks))
+    stream = residual_stream(model, prompts(texts)[0])
+    as_it_is = noun_log_gaps(model, texts, stream, len(model.blocks))
     every = [(layer, head) for layer in range(weights.shape[2]) for head in range(weights.shape[3])]
     best = right.mean(0).flatten() + 1e-3 * weights[:, 0].mean(0).flatten()
     finders = [every[i] for i in best.argsort(descending=True)[:8].tolist()]
@@ -210,7 +210,7 @@ def measure_pronoun_heads(
     return {
         "sentences": [
             {"kind": sentence.kind, "text": sentence.text, "first": sentence.first}
-            for sentence in asked
+            for sentence in texts
         ],
         "finders": [
             {
@@ -225,25 +225,25 @@ def measure_pronoun_heads(
         "chosen_on_half": round(chosen_on_half(weights), 3),
         "gap": [round(x, 2) for x in as_it_is.tolist()],
         "gap_without_head": {
-            head_name(head): gap_without(model, asked, [head], stream) for head in alone
+            head_name(head): gap_without(model, texts, [head], stream) for head in alone
         },
         "gap_without_edge": {
             head_name(head): {
-                to: round(gaps_without_edge(model, asked, head, to).mean().item(), 3)
+                to: round(gaps_without_edge(model, texts, head, to).mean().item(), 3)
                 for to in ("noun", "other")
             }
             for head in cut_at
         },
         "gap_without_random_edge": {
-            head_name(head): round(gaps_without_edge(model, asked, head).mean().item(), 3)
+            head_name(head): round(gaps_without_edge(model, texts, head).mean().item(), 3)
             for head in draw_heads(every, finders, 10 if heads is None else 1, 1)[0]
         },
         "gap_without_finders": {
-            str(n): gap_without(model, asked, finders[:n], stream) for n in (2, 4, 8)
+            str(n): gap_without(model, texts, finders[:n], stream) for n in (2, 4, 8)
         },
         "gap_without_random": [
-            gap_without(model, asked, some, stream)
-            for some in draw_heads(every, finders, 8, 10 if heads is None else 1)
+            gap_without(model, texts, drawn, stream)
+            for drawn in draw_heads(every, finders, 8, 10 if heads is None else 1)
         ],
     }
 

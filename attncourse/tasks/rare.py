@@ -16,7 +16,7 @@ from attncourse.cross_attention import AttentionPooling
 from attncourse.tasks.training import Task
 
 KINDS, MARK, STRENGTH = 10, 10, 5.0  # features 0 … 9 say of what kind, feature 10 is the mark
-HIDDEN = 17  # gives the two networks 384 and attention pooling 373 parameters
+HIDDEN_WIDTH = 17  # gives the two networks 384 and attention pooling 373 parameters
 
 
 def rare(n: int, noise: float = 1.0) -> Task:
@@ -61,7 +61,7 @@ class Sum(nn.Module):
         return x.sum(dim=-2, keepdim=True)
 
 
-def mean_pooling(hidden: int = HIDDEN) -> nn.Sequential:
+def mean_pooling(hidden: int = HIDDEN_WIDTH) -> nn.Sequential:
     """Return a model that averages first, and reads the mean with one hidden layer."""
     return nn.Sequential(Mean(), nn.Linear(KINDS + 1, hidden), nn.ReLU(), nn.Linear(hidden, KINDS))
 
@@ -73,7 +73,9 @@ def attention_pooling() -> nn.Sequential:
 
 def layer_first(pool: Callable[[], nn.Module] = Mean) -> nn.Sequential:
     """Return ``mean_pooling`` with the pooling in the middle: a layer sees each element."""
-    return nn.Sequential(nn.Linear(KINDS + 1, HIDDEN), nn.ReLU(), pool(), nn.Linear(HIDDEN, KINDS))
+    return nn.Sequential(
+        nn.Linear(KINDS + 1, HIDDEN_WIDTH), nn.ReLU(), pool(), nn.Linear(HIDDEN_WIDTH, KINDS)
+    )
 
 
 @torch.no_grad()

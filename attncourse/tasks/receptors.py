@@ -11,8 +11,8 @@ import numpy as np
 from attncourse.sequences import ALPHABET
 from attncourse.support.arrays import require_count
 
-COLUMNS = ("cdr3.beta", "antigen.epitope")
-LONGEST = 40  # letters; a longer loop is a mistake in the table
+RECEPTOR_COLUMNS = ("cdr3.beta", "antigen.epitope")
+LONGEST_RECEPTOR = 40  # letters; a longer loop is a mistake in the table
 MOTIFS = {"virus A": ("RSS", "GQG"), "virus B": ("LAG", "SYE"), "virus C": ("TDR", "NWP")}
 
 
@@ -97,12 +97,14 @@ def load_vdjdb(path: str | Path) -> ReceptorTable:
     duplicates = 0
     with open_text(path) as file:
         reader = csv.DictReader(file, delimiter="\t")
-        missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
+        missing = [name for name in RECEPTOR_COLUMNS if name not in (reader.fieldnames or ())]
         if missing:
             got = ", ".join((reader.fieldnames or ["nothing"])[:6])
-            raise ValueError(f"{path.name}: expected columns {', '.join(COLUMNS)}, got {got[:120]}")
+            raise ValueError(
+                f"{path.name}: expected columns {', '.join(RECEPTOR_COLUMNS)}, got {got[:120]}"
+            )
         for row in reader:
-            sequence, epitope = ((row[name] or "").strip().upper() for name in COLUMNS)
+            sequence, epitope = ((row[name] or "").strip().upper() for name in RECEPTOR_COLUMNS)
             reason = fault(sequence, epitope)
             if reason:
                 dropped[reason] += 1
@@ -136,4 +138,4 @@ def fault(sequence: str, epitope: str) -> str:
         return "no epitope"
     if not set(sequence) <= set(ALPHABET):
         return "letters that are no amino acids"
-    return "longer than 40 letters" if len(sequence) > LONGEST else ""
+    return "longer than 40 letters" if len(sequence) > LONGEST_RECEPTOR else ""

@@ -4,8 +4,9 @@ A pass over a batch multiplies every token by every matrix and reads every matri
 tokens there are. Its *intensity* is operations a byte; what a machine does in a second is at most
 the lesser of its peak and of intensity times bandwidth (the *roofline*).
 
-Measured, by ``python benchmarks/serving.py roofline``: the seconds of ``POINTS`` on the real model,
-one core, float32, the least of three passes each, against that core's own peaks of the same run.
+Measured, by ``python benchmarks/serving.py roofline``: the seconds of ``MEASURED_PHASES`` on the
+real model, one core, float32, the least of three passes each, against that core's own peaks of the
+same run.
 No GPU was at hand: what stands for the H100 is arithmetic with the numbers of its data sheet.
 Sources: Williams et al. (2009), Roofline; NVIDIA, H100 Tensor Core GPU data sheet (SXM: 989 TFLOP/s
 for dense BF16, 3.35 TB/s); Pope et al. (2023), Efficiently Scaling Transformer Inference.
@@ -34,7 +35,7 @@ class Pass(NamedTuple):
 
 READING = tuple(Pass(n) for n in (4, 16, 64, 256, 512))
 WRITING = tuple(Pass(1, batch, BEFORE) for batch in (1, 2, 4, 8, 16, 32, 64))
-POINTS = {"reading": READING, "writing": WRITING}
+MEASURED_PHASES = {"reading": READING, "writing": WRITING}
 
 
 def pass_work(config: LlamaConfig, shape: Pass, bytes_per_number: float = 4) -> dict[str, dict]:
@@ -78,9 +79,9 @@ def bound(operations: float, moved: float, peaks: dict) -> dict:
 
 
 def roofline_points(config: LlamaConfig, peaks: dict, bytes_per_number: float = 4) -> list[dict]:
-    """Return every pass of ``POINTS`` with its intensity and its bound on a machine."""
+    """Return every pass of ``MEASURED_PHASES`` with its intensity and its bound on a machine."""
     rows = []
-    for kind, passes in POINTS.items():
+    for kind, passes in MEASURED_PHASES.items():
         for shape in passes:
             operations, moved = total(pass_work(config, shape, bytes_per_number))
             row = {"kind": kind, **shape._asdict(), "operations": operations, "bytes": moved}

@@ -84,8 +84,8 @@ def measure_repeats(
         },
         "random": {
             str(n): [
-                {"heads": [head_name(head) for head in some], "nats": tried(some)}
-                for some in draw_heads(every, best, n, draws)
+                {"heads": [head_name(head) for head in drawn], "nats": tried(drawn)}
+                for drawn in draw_heads(every, best, n, draws)
             ]
             for n in n_off
             if n >= 4

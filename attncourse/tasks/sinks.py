@@ -19,11 +19,11 @@ from attncourse.llama import Llama
 if TYPE_CHECKING:
     from attncourse.pretrained.byte_pairs import BytePairs
 
-WIDTHS = (4, 8, 16, 32, 64)
+WINDOW_WIDTHS = (4, 8, 16, 32, 64)
 FIRST_WORDS = ("Once", "And", "Seven", "Perhaps", "Water", ".", "<|im_start|>", "<|endoftext|>")
 SKIPPED = 1  # the first word is exchanged: what is compared begins behind it
 
-TEXTS = {
+SINK_TEXTS = {
     "a story": (
         "On the last day of autumn a boy found a map in his grandmother's kitchen, folded into an "
         "old cookery book. It showed the village, the river and, behind the mill, a small red "
@@ -77,7 +77,7 @@ def hidden_first(n: int) -> Tensor:
     return mask
 
 
-def window_losses(model: Llama, ids: Tensor, widths: Sequence[int] = WIDTHS) -> list[dict]:
+def window_losses(model: Llama, ids: Tensor, widths: Sequence[int] = WINDOW_WIDTHS) -> list[dict]:
     """Return nats a token by width: the window alone, with first tokens, with another one.
 
     *Another* is the fifth token, kept in place of the first.
@@ -125,13 +125,13 @@ def silenced(model: Llama, ids: Tensor, position: int) -> float:
 def measure_sinks(
     model: Llama,
     words: "BytePairs",
-    widths: Sequence[int] = WIDTHS,
+    widths: Sequence[int] = WINDOW_WIDTHS,
     first_words: Sequence[str] = FIRST_WORDS,
     longest: int | None = None,
 ) -> dict:
     """Measure sinks for each text, as the page shows them; ``longest`` cuts the texts."""
     results = {}
-    for name, text in TEXTS.items():
+    for name, text in SINK_TEXTS.items():
         ids = words.encode(text)[:longest]
         hidden = hidden_first(len(ids))
         maps = attention_maps(model, ids)[..., 8:, :1].mean(-2)[..., 0]  # (l, h)
@@ -151,7 +151,7 @@ def measure_sinks(
                 "hidden": sink_shares(first_shares(model, ids, hidden)),
             },
         }
-    return {"texts": TEXTS, "found": results}
+    return {"texts": SINK_TEXTS, "found": results}
 
 
 def sink_shares(of_layers: Tensor) -> list[float]:

@@ -14,7 +14,7 @@ from attncourse.circuits import sink_mask
 from attncourse.gpt import next_token_loss
 from attncourse.llama import Llama
 from attncourse.masking import causal_mask
-from attncourse.tasks.sinks import SKIPPED, TEXTS
+from attncourse.tasks.sinks import SINK_TEXTS, SKIPPED
 from attncourse.today import layer_kinds, select_keys
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def chosen_losses(model: Llama, ids: Tensor, ks: Sequence[int] = KS) -> list[dic
 def measure_some_keys(model: Llama, words: "BytePairs", longest: int | None = None) -> dict:
     """Return what the page shows, for each text; ``longest`` cuts the texts."""
     results = {}
-    for name, text in TEXTS.items():
+    for name, text in SINK_TEXTS.items():
         ids = words.encode(text)[:longest]
         results[name] = {
             "tokens": len(ids),

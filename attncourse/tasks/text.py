@@ -8,9 +8,9 @@ from torch import Tensor
 
 from attncourse.support.tensors import require_ids
 
-MOST = 4_000_000  # characters that are read of a file; a longer one is cut there
+MOST_CHARACTERS = 4_000_000  # characters that are read of a file; a longer one is cut there
 LEAST = 1000  # characters without which nothing can be learned
-KINDS = 256  # different characters at most
+N_BYTES = 256  # different characters at most
 
 
 class Text:
@@ -26,9 +26,9 @@ class Text:
         if len(text) < LEAST:
             raise ValueError(f"{name}: expected at least {LEAST} characters, got {len(text)}")
         self.characters = sorted(set(text))
-        if len(self.characters) > KINDS:
+        if len(self.characters) > N_BYTES:
             raise ValueError(
-                f"{name}: expected at most {KINDS} different characters, got "
+                f"{name}: expected at most {N_BYTES} different characters, got "
                 f"{len(self.characters)}: a language with letters learns best"
             )
         self.places = {character: i for i, character in enumerate(self.characters)}
@@ -46,10 +46,10 @@ class Text:
         if not path.is_file():
             raise ValueError(f"{path}: expected a text file, found none")
         with path.open("rb") as file:  # bounded: a line may have any length
-            data = file.read(4 * MOST + 4)
+            data = file.read(4 * MOST_CHARACTERS + 4)
         if b"\0" in data:
             raise ValueError(f"{path.name}: expected a text, got a binary file (it holds zeros)")
-        whole = len(data) <= 4 * MOST
+        whole = len(data) <= 4 * MOST_CHARACTERS
         try:
             text = data.decode("utf-8-sig")
         except UnicodeDecodeError as error:
@@ -59,7 +59,7 @@ class Text:
                     f"{error.start}: is it a binary file, or another encoding?"
                 ) from None
             text = data[: error.start].decode("utf-8-sig")
-        return cls(text.replace("\r\n", "\n")[:MOST], path.name)
+        return cls(text.replace("\r\n", "\n")[:MOST_CHARACTERS], path.name)
 
     def encode(self, text: str) -> Int[Tensor, "n"]:
         """Return the ids of a text's characters. Raises ``ValueError`` for one that is unknown."""

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from attncourse.multihead import MultiHeadAttention, MultiHeadNaive
 from attncourse.tasks.recall import shuffled_numbers, unit_rows
 
-STEPS = 1, 3  # around the ring, from a token to the first and the second that it asks
+HOPS = 1, 3  # around the ring, from a token to the first and the second that it asks
 D_MODEL = 32
 
 
@@ -24,10 +24,10 @@ def two_lookups(batch: int, generator: torch.Generator) -> tuple[Tensor, Tensor]
     for (8 each), and the digits asked for, ``(batch, 8, 2)``.
     """
     names, digits = shuffled_numbers(batch, 8, generator), shuffled_numbers(batch, 10, generator)
-    names_asked = [names.roll(-step, dims=1) for step in STEPS]
+    names_asked = [names.roll(-step, dims=1) for step in HOPS]
     features = (names, 8), (digits, 10), *((name, 8) for name in names_asked)
     x = torch.cat([unit_rows(what, n) for what, n in features], dim=-1)
-    return x, torch.stack([digits.roll(-step, dims=1) for step in STEPS], dim=-1)
+    return x, torch.stack([digits.roll(-step, dims=1) for step in HOPS], dim=-1)
 
 
 def two_colours(batch: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
@@ -38,8 +38,8 @@ def two_colours(batch: int, generator: torch.Generator) -> tuple[Tensor, Tensor]
     """
     names = shuffled_numbers(batch, 8, generator)
     colours = 2 * torch.rand(batch, 8, 3, generator=generator) - 1
-    x = [unit_rows(names.roll(-step, dims=1), 8) for step in (0, *STEPS)]
-    answers = [colours.roll(-step, dims=1) for step in STEPS]
+    x = [unit_rows(names.roll(-step, dims=1), 8) for step in (0, *HOPS)]
+    answers = [colours.roll(-step, dims=1) for step in HOPS]
     return torch.cat([*x, colours], dim=-1), torch.stack(answers, dim=-2)
 
 
@@ -79,7 +79,7 @@ def shares(model: Any, sequences: int = 2000, seed: int = 99) -> Tensor:
     x, _ = two_lookups(sequences, torch.Generator().manual_seed(seed))
     weights = model[1].weights(model[0](x))  # (sequences, h, 8, 8)
     i = torch.arange(8)
-    each = [weights[..., i, (i + step) % 8].mean(dim=(0, -1)) for step in STEPS]
+    each = [weights[..., i, (i + step) % 8].mean(dim=(0, -1)) for step in HOPS]
     return torch.stack(each, dim=-1)
 
 

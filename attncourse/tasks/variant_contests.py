@@ -66,7 +66,7 @@ def run_together(name: str, contestant: str, text: str, rates: tuple[float, ...]
     began = time.perf_counter()
     runs = fit_together(build, contest, rates, watch)
     seconds = (time.perf_counter() - began) / len(runs)
-    found = []
+    rows = []
     for job, model, losses, seen in runs:
         last = torch.tensor(losses[-max(1, contest.steps // 10) :]).nan_to_num(nan=99.0)
         row: dict[str, Any] = {
@@ -79,8 +79,8 @@ def run_together(name: str, contestant: str, text: str, rates: tuple[float, ...]
         }
         if seen:
             row["seen"] = seen
-        found.append(row | contest.measure(model.eval()))
-    return found
+        rows.append(row | contest.measure(model.eval()))
+    return rows
 
 
 def fit_together(
@@ -104,18 +104,20 @@ def fit_together(
     adam = Adam(weights.values(), [rate for rate, _ in runs])
     generators = [torch.Generator().manual_seed(seed) for seed in range(contest.seeds)]
 
-    def loss_of(own: dict[str, Tensor], ids: Tensor, answers: Tensor) -> Tensor:
-        return classes(functional_call(models[0], own, ids), answers)[0]
+    def loss_of(parameters: dict[str, Tensor], ids: Tensor, answers: Tensor) -> Tensor:
+        return classes(functional_call(models[0], parameters, ids), answers)[0]
 
     together, seen, losses = vmap(loss_of), [[] for _ in runs], []
     for step in range(1, contest.steps + 1):
-        batches = [contest.task(contest.batch, one) for one in generators]
-        ids, answers = (torch.stack(list(one) * len(rates)) for one in zip(*batches, strict=True))
-        found = together(weights, ids, answers)
+        batches = [contest.task(contest.batch, generator) for generator in generators]
+        ids, answers = (
+            torch.stack(list(batch) * len(rates)) for batch in zip(*batches, strict=True)
+        )
+        losses_now = together(weights, ids, answers)
         adam.zero_grad()
-        found.sum().backward()  # no run shares a weight, so each gets its own gradient
+        losses_now.sum().backward()  # no run shares a weight, so each gets its own gradient
         adam.step(faded(step, contest.steps))
-        losses.append(found.detach())
+        losses.append(losses_now.detach())
         if watch is not None and (step & (step - 1) == 0 or step % 100 == 0):
             copy_weights_back(models, weights)
             for model, row in zip(models, seen, strict=True):
@@ -138,15 +140,18 @@ def copy_weights_back(models: list[nn.Module], weights: dict[str, Tensor]) -> No
 
 def at_best_rates(runs: list[dict]) -> dict[str, list[dict]]:
     """Each contestant's runs at its best rate, in the order of the seeds."""
-    found = {}
+    best_runs = {}
     for name in dict.fromkeys(run["contestant"] for run in runs):
-        own = [run for run in runs if run["contestant"] == name]
-        rates = {run["rate"] for run in own}
-        ends = {rate: sum(run["last_loss"] for run in own if run["rate"] == rate) for rate in rates}
+        contestant_runs = [run for run in runs if run["contestant"] == name]
+        rates = {run["rate"] for run in contestant_runs}
+        ends = {
+            rate: sum(run["last_loss"] for run in contestant_runs if run["rate"] == rate)
+            for rate in rates
+        }
         best = min(ends, key=ends.__getitem__)
-        rows = [run for run in own if run["rate"] == best]
-        found[name] = sorted(rows, key=lambda run: run["seed"])
-    return found
+        rows = [run for run in contestant_runs if run["rate"] == best]
+        best_runs[name] = sorted(rows, key=lambda run: run["seed"])
+    return best_runs
 
 
 @cache
@@ -307,10 +312,10 @@ def losses_by_place(model: VariantModel, text: str) -> dict:
         for name, logits in outputs.items()
     }
     pieces = losses["places"].unflatten(0, (-1, TEXT_LENGTH // 2)).mean(-1)
-    found: dict[str, Any] = {"places": [round(loss, 4) for loss in pieces.tolist()]}
+    figures: dict[str, Any] = {"places": [round(loss, 4) for loss in pieces.tolist()]}
     for control in ("clipped", "window"):
-        found[control] = round(losses[control][-TEXT_LENGTH:].mean().item(), 4)
-    return found
+        figures[control] = round(losses[control][-TEXT_LENGTH:].mean().item(), 4)
+    return figures
 
 
 @torch.no_grad()
@@ -328,7 +333,13 @@ def first_token_shares(model: VariantModel, ids: Tensor, rows: Tensor) -> dict:
     rows: ``(b, n)``, True where a row counts. By layer and head; and the length of the first
     token's value over the others' mean, by layer.
     """
-    found: dict[str, list] = {"first": [], "self": [], "previous": [], "sum": [], "value": []}
+    means_by_kind: dict[str, list] = {
+        "first": [],
+        "self": [],
+        "previous": [],
+        "sum": [],
+        "value": [],
+    }
     layers: list[Any] = list(model.attentions)  # each a VariantAttention
     for layer, x in zip(layers, model.inputs(ids), strict=True):
         weights = layer.weights(x)  # (b, h, n, n)
@@ -342,10 +353,10 @@ def first_token_shares(model: VariantModel, ids: Tensor, rows: Tensor) -> dict:
         }
         for name, values in measured.items():
             means = [values[:, h][rows].mean().item() for h in range(values.shape[1])]
-            found[name].append([round(mean, 4) for mean in means])
+            means_by_kind[name].append([round(mean, 4) for mean in means])
         length = layer.W_v(x).norm(dim=-1)
-        found["value"].append(round((length[:, 0].mean() / length[:, 1:].mean()).item(), 4))
-    return found
+        means_by_kind["value"].append(round((length[:, 0].mean() / length[:, 1:].mean()).item(), 4))
+    return means_by_kind
 
 
 def backcopy_sinks(model: VariantModel) -> dict:

@@ -69,13 +69,13 @@ def backcopy(batch: int, generator: torch.Generator, n: int = 64) -> tuple[Tenso
 
 
 def written_twice(
-    batch: int, generator: torch.Generator, keys: int = 16, values: int = 16, asked: int = 8
+    batch: int, generator: torch.Generator, keys: int = 16, values: int = 16, n_asked: int = 8
 ) -> tuple[Tensor, Tensor]:
     """Return pairs of a key and a value, twice as many as keys, then keys that are asked for.
 
     Each key is written twice or, for every other one, once; the last value counts. A token has two
-    ids, ``(batch, 3 · keys / 2 + asked, 2)``; what has no value says so. Answers ``(batch,
-    asked)``; the first half of what is asked was written twice.
+    ids, ``(batch, 3 · keys / 2 + n_asked, 2)``; what has no value says so. Answers ``(batch,
+    n_asked)``; the first half of what is asked was written twice.
     """
     half = keys // 2
     names = torch.rand(batch, keys, generator=generator).argsort(1)  # which are written twice
@@ -83,11 +83,11 @@ def written_twice(
     order = torch.rand(written.shape, generator=generator).argsort(1)
     written = written.gather(1, order)
     value = torch.randint(values, written.shape, generator=generator)
-    pick = torch.rand(batch, 2, half, generator=generator).argsort(-1)[..., : asked // 2]
+    pick = torch.rand(batch, 2, half, generator=generator).argsort(-1)[..., : n_asked // 2]
     asks = torch.cat(
         [names[:, :half].gather(1, pick[:, 0]), names[:, half:].gather(1, pick[:, 1])], 1
     )
-    same = written[:, None] == asks[..., None]  # (b, asked, writes)
+    same = written[:, None] == asks[..., None]  # (b, n_asked, writes)
     last = (same * torch.arange(1, written.shape[1] + 1)).argmax(-1)
     answers = value.gather(1, last)
     nothing = torch.full_like(asks, keys + values)

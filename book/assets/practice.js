@@ -72,13 +72,13 @@ const attncourseKept = (() => {
 const attncourseTurns = (() => {
   const DAY = 24 * 60 * 60 * 1000;
   const OTHERS = 3;
-  const WAITS = [0, DAY, 7 * DAY, 30 * DAY]; // by how often it was right in a row
+  const WAITS = [DAY, 7 * DAY, 30 * DAY]; // right once, twice, three times in a row or more
 
   /** Milliseconds until it is due, 0 or less if it is; Infinity while too few others have come. */
   const wait = (record, count, at) => {
     if (!record.row) return count - record.turn >= OTHERS ? 0 : Infinity;
     if (at < record.at) return 0; // a clock was put back: rather now than never
-    return WAITS[Math.min(record.row, WAITS.length - 1)] - (at - record.at);
+    return WAITS[Math.min(record.row, WAITS.length) - 1] - (at - record.at);
   };
   const anyOf = (list) => list[Math.floor(Math.random() * list.length)];
 

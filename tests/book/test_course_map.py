@@ -51,7 +51,7 @@ def test_one_end_is_no_branch():
 
 
 def test_every_chapter_has_a_sign_of_its_own():
-    signs = [navigation.SIGNS[chapter.stem] for chapter in COURSE.chapters]
+    signs = [navigation.CHAPTER_SIGNS[chapter.stem] for chapter in COURSE.chapters]
     assert len(set(signs)) == len(signs)
     for sign in signs:
         assert [len(row) for row in sign.split()] == [5] * 5

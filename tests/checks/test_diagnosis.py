@@ -32,7 +32,7 @@ FAMILIES = [(e, m) for e in ALL.values() for m in e.mistakes if m.family]
 @pytest.fixture(autouse=True)
 def no_place(monkeypatch):
     """Answers are told of by what they return: their code is for test_repairs.py."""
-    monkeypatch.setattr("attncourse.checks.judging.repaired", lambda *_: None)
+    monkeypatch.setattr("attncourse.checks.judging.find_repair", lambda *_: None)
 
 
 @pytest.fixture
@@ -713,6 +713,20 @@ def test_one_answer_for_everything_is_told_and_gets_no_name(answer):
     verdict = examine("mixing.is_row_stochastic", lambda A, atol=1e-8: answer, seed=4)
     assert verdict.diagnosis is None
     assert verdict.symptom == f"the answer is {answer}, whatever comes in"
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["masking.leak", "kqv.project", "lookup.softmax", "gpt.perplexity", "today.select_keys"],
+)
+@pytest.mark.parametrize("number", [0.0, 1.0])
+def test_one_number_for_everything_is_told_and_gets_no_name(target, number):
+    verdict = examine(target, lambda *arguments, **more: number, seed=4)
+    assert verdict.diagnosis is None
+    assert f"is {number:g}" in verdict.symptom
+    assert verdict.earned == 0
+    (reason,) = {c.brief for c in verdict.criteria if c.waits}
+    assert "the same number comes back for every input" in reason
 
 
 def test_a_change_of_the_right_result_is_not_laid_to_a_mistake():

@@ -283,7 +283,7 @@ def test_a_row_is_a_case():
     table = CaseTable({"x": "... n h*d_head", "weight": "h 2", "n_heads": Count("h")})
     (case,) = table(
         row("n=5 h=3 d_head=2", batch=(2, 7), turned=True, dtype="float32", note="all at once",
-            given={"scale": 0.5, "mask": hole("... 1 n"), "weight": Drawn("3 1")})
+            arguments={"scale": 0.5, "mask": hole("... 1 n"), "weight": Drawn("3 1")})
     )(RNG(0))  # fmt: skip
     x, weight, n_heads, mask = case.args
     assert (x.shape, weight.shape, n_heads, mask.shape) == ((2, 7, 5, 6), (3, 1), 3, (2, 7, 1, 5))

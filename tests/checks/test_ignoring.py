@@ -52,4 +52,4 @@ def test_the_verdict_says_it_if_nothing_else_is_known():
 
     verdict = examine("interpret.head_scores", head_scores, seed=3)
     assert verdict.diagnosis is None
-    assert verdict.symptom == "the result does not depend on `pattern`"
+    assert verdict.symptom == "other numbers in `pattern` do not change the result"

@@ -17,8 +17,8 @@ from attncourse.checks.explaining.changes import Change, changes
 from attncourse.checks.explaining.repairs import (
     AnswerSource,
     bounded_memory,
+    find_repair,
     repair_in_words,
-    repaired,
 )
 from attncourse.checks.judging import judge
 from attncourse.checks.trying.trials import try_out
@@ -32,7 +32,7 @@ ALL = exercises()
 def place(target: str, answer, seed: int = 3):
     """What one change mends, whatever the check would say of it."""
     exercise = ALL[target]
-    return repaired(exercise, answer, try_out(exercise, answer, seed), seed)
+    return find_repair(exercise, answer, try_out(exercise, answer, seed), seed)
 
 
 # --- each kind of change, in an answer that is wrong in one place --------------------------------
@@ -145,6 +145,22 @@ def test_what_the_result_is_stands_before_the_place():
     assert bare.startswith("Without `clamp`")
 
 
+def test_a_place_is_told_where_one_number_comes_back(tmp_path):
+    text = """
+        def attention_scores(query, key):
+            scores = query @ key.mT
+            out = torch.zeros_like(scores)
+            for i in range(scores.shape[-2]):
+                out[..., i, :] == scores[..., i, :]
+            return out
+    """
+    answer = written(text, "attention_scores", tmp_path)
+    told = judge(ALL["kqv.attention_scores"], answer, 3).diagnosis.explanation
+    assert told.startswith("The result is 0 everywhere")
+    assert "not used at all? With" in told
+    assert told.endswith("every result is right.")
+
+
 def written(text: str, name: str, tmp_path):
     """A function from a file, as a notebook's cell is one."""
     file = tmp_path / "answer.py"
@@ -234,10 +250,15 @@ def test_some_kinds_of_places_say_what_to_write(body, kind, piece, tmp_path):
         ("scaling.scale_scores(scores, d_k)", "return scores / d_k ** 1 / 2", "brackets"),
         ("scaling.scale_scores(scores, d_k)", "return scores / (d_k ** 0.5 * 1) * 1", None),
         ("kqv.project(x, weight)", "return x * weight", "entries multiplied"),
+        (
+            "kqv.project(x, weight)",
+            "return x @ weight.reshape(weight.shape[1], weight.shape[0]).mT",
+            "reshaped where axes should be exchanged",
+        ),
         ("self_attention.self_attention(X)", "return softmax(X * X) @ X", "entries multiplied"),
     ],
 )
-def test_brackets_and_products(target, body, kind, tmp_path):
+def test_brackets_products_and_reshapes(target, body, kind, tmp_path):
     target, arguments = target.split("(")
     name = target.split(".")[1]
     answer = written(

@@ -33,7 +33,7 @@ from attncourse.grading.demo import fill_solution_cells
 from attncourse.grading.errors import UserError
 from attncourse.grading.limits import Limits
 from attncourse.grading.student.selfcheck import check_file
-from attncourse.grading.submission.notebook import HIDDEN
+from attncourse.grading.submission.notebook import HIDDEN_TESTS_MARK
 from attncourse.grading.submission.varied import CALL, OTHER, notebook_in_variant, other_variant
 from exercises import released
 from helpers.project import ROOT
@@ -161,7 +161,7 @@ def test_what_is_written_is_read_back(change):
 def test_the_verdict_can_be_repeated():
     one = find_exercise("gpt.perplexity", "bits")
     verdict = examine("gpt.perplexity", one.reference, seed=3, variant="bits")
-    assert verdict.again == 'examine("gpt.perplexity", perplexity, seed=3, variant="bits")'
+    assert verdict.repeating_call == 'examine("gpt.perplexity", perplexity, seed=3, variant="bits")'
     assert examine("gpt.perplexity", one.reference, seed=3, variant="bits") == verdict
 
 
@@ -199,7 +199,7 @@ def test_the_assignment_asks_for_the_variant(stem, variant):
             assert call[6] == asked, words
     for old, new in zip(before, after, strict=True):
         uses = set(re.findall(r"\w+", old)) & variant.adapters.keys()
-        if HIDDEN in old:
+        if HIDDEN_TESTS_MARK in old:
             assert ("examine(" in new) if uses else old == new
 
 

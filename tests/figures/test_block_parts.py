@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from attncourse.figures.moving import block_parts
-from attncourse.figures.moving.block_parts import NAMES, example_block
+from attncourse.figures.moving.block_parts import WEIGHT_NAMES, example_block
 from attncourse.multihead import MultiHeadAttention
 from attncourse.transformer import EncoderBlock, FeedForward, layer_norm
 from helpers.figure_reader import needs_browser
@@ -48,7 +48,7 @@ def apart(X) -> float:
 
 
 def layers_of(rng, count: int, d: int, d_ff: int) -> list[dict]:
-    shapes = dict.fromkeys(NAMES[:4], (d, d)) | {"W_1": (d, d_ff), "W_2": (d_ff, d)}
+    shapes = dict.fromkeys(WEIGHT_NAMES[:4], (d, d)) | {"W_1": (d, d_ff), "W_2": (d_ff, d)}
     return [{n: rng.normal(size=s).tolist() for n, s in shapes.items()} for _ in range(count)]
 
 
@@ -68,7 +68,7 @@ def test_what_is_computed_is_what_the_package_computes(opened):
 @needs_browser
 def test_a_whole_block_is_the_package_s_block(opened):
     block = EncoderBlock(4, 1).double()
-    layer = {name: RNG.normal(size=(4, 4)) for name in NAMES[:4]}
+    layer = {name: RNG.normal(size=(4, 4)) for name in WEIGHT_NAMES[:4]}
     layer |= {"W_1": RNG.normal(size=(4, 16)), "W_2": RNG.normal(size=(16, 4))}
     for name, parameter in block.named_parameters():
         key = name.split(".")[1]

@@ -10,7 +10,7 @@ import torch
 from matplotlib.path import Path
 
 from attncourse.figures.drawings import multihead as drawings
-from attncourse.figures.drawings.multihead import FILLS, TOKENS
+from attncourse.figures.drawings.multihead import FILLS, HEAD_TOKENS
 from attncourse.multihead import split_heads
 
 
@@ -80,7 +80,11 @@ def test_each_head_of_the_example_finds_another_word_for_makes():
     maps = drawings.example_maps()
     assert maps.shape == (3, 4, 4)
     assert np.allclose(maps.sum(axis=-1), 1)
-    assert [TOKENS[j] for j in maps[:, TOKENS.index("makes")].argmax(-1)] == ["it", "me", "happy"]
+    assert [HEAD_TOKENS[j] for j in maps[:, HEAD_TOKENS.index("makes")].argmax(-1)] == [
+        "it",
+        "me",
+        "happy",
+    ]
     assert maps[:, 1].max(axis=-1).min() > 0.9
 
 

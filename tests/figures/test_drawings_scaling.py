@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from attncourse.figures.drawings import scaling
-from attncourse.figures.drawings.scaling import UNIT, WIDTHS, ZERO
+from attncourse.figures.drawings.scaling import KEY_WIDTHS, UNIT, ZERO
 
 
 def drawn(diagram) -> tuple[np.ndarray, np.ndarray]:
@@ -20,7 +20,7 @@ def drawn(diagram) -> tuple[np.ndarray, np.ndarray]:
 
 def test_dots_are_one_cloud_divided_three_ways():
     plain, root, whole = (drawn(diagram)[0] for diagram in scaling.clouds().drawings)
-    for row, d_k in enumerate(WIDTHS):
+    for row, d_k in enumerate(KEY_WIDTHS):
         np.testing.assert_allclose(root[row], plain[row] / d_k**0.5, atol=0.02)
         np.testing.assert_allclose(whole[row], plain[row] / d_k, atol=0.02)
     assert (np.diff(plain.std(axis=1)) > 1).all()

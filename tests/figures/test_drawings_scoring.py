@@ -89,6 +89,6 @@ def test_the_fan_is_as_thick_as_its_weights():
     without, with_attention = drawings.bottleneck().drawings
     assert values(without) == []
     *fan, _ = values(with_attention)  # the last leads on to the decoder
-    assert sum(drawings.WEIGHTS) == pytest.approx(1)
-    assert np.argsort(fan).tolist() == np.argsort(drawings.WEIGHTS).tolist()
+    assert sum(drawings.KEY_WEIGHTS) == pytest.approx(1)
+    assert np.argsort(fan).tolist() == np.argsort(drawings.KEY_WEIGHTS).tolist()
     assert drawings.READ[int(np.argmax(fan))] == "m"

@@ -24,10 +24,10 @@ def test_the_loop_and_its_peptide_are_written_out():
     assert len(encode_cdr3(drawings.LOOP, 13)) == 13
     assert "schematic, not to scale" in texts(loop)
     assert "".join(word for word in texts(model) if len(word) == 1) == drawings.LOOP
-    assert sum(drawings.WEIGHTS) == pytest.approx(1)
+    assert sum(drawings.RESIDUE_WEIGHTS) == pytest.approx(1)
     bars = re.findall(r"M(\d+),(\d+)h16V196h-16Z", model.svg())
     assert [int(x) for x, _ in bars] == [20 + 20 * k for k in range(13)]
-    for (_, top), weight in zip(bars, drawings.WEIGHTS, strict=True):
+    for (_, top), weight in zip(bars, drawings.RESIDUE_WEIGHTS, strict=True):
         assert 196 - int(top) == pytest.approx(180 * weight, abs=0.5)
 
 

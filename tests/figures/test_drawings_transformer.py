@@ -45,7 +45,7 @@ def test_norms_stand_on_the_stream_only_in_post_norm():
 
 def test_the_block_grows_by_one_part_each_time():
     stages = drawings.grown().drawings
-    assert [stage.title.split(": ")[1] for stage in stages] == list(drawings.PARTS)
+    assert [stage.title.split(": ")[1] for stage in stages] == list(drawings.DRAWN_PARTS)
     counts = [
         (texts(s)[1:].count("attention"), texts(s)[1:].count("norm"), s.svg().count("a8,8"),
          texts(s)[1:].count("feed-forward"))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from attncourse.figures import Table, moving
-from attncourse.figures.moving.block_today import PARTS, counted
+from attncourse.figures.moving.block_today import PART_LABELS, counted
 from attncourse.gpt import GPT, GPTConfig
 from attncourse.llama import Llama, LlamaConfig, merge_pairs
 from attncourse.pretrained.byte_pairs import learn_merges, symbols_of
@@ -100,7 +100,7 @@ def test_the_numbers_of_a_block_are_those_of_the_models():
     """Chapter 13's model, and today's; each change alone changes what it should."""
     old = GPTConfig(29, 11, d_model=12, n_heads=6, n_layers=3, d_ff=48)
     assert counted(SIZES)["all"] == count_parameters(GPT(old))
-    today = counted(SIZES, **dict.fromkeys(PARTS, True))
+    today = counted(SIZES, **dict.fromkeys(PART_LABELS, True))
     llama = Llama(LlamaConfig(29, 11, 12, 6, 2, 3, 17))
     assert today["all"] == count_parameters(llama)
     block = llama.blocks[0]
@@ -110,7 +110,7 @@ def test_the_numbers_of_a_block_are_those_of_the_models():
     plain = counted(SIZES)
     changed = {
         part: {key for key, n in counted(SIZES, **{part: True}).items() if n != plain[key]}
-        for part in PARTS
+        for part in PART_LABELS
     }
     assert changed == {
         "turned": {"tables", "all"},
@@ -198,7 +198,7 @@ def test_rounded_weights_are_those_of_numpy(opened):
 def test_parts_of_the_block_are_switched_one_by_one(opened):
     reader = opened(moving.block_today(SIZES))
     on: dict[str, bool] = {}
-    for part, words in PARTS.items():
+    for part, words in PART_LABELS.items():
         reader.button(words).click()
         on[part] = True
         expected = counted(SIZES, **on)

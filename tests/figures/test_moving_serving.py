@@ -6,7 +6,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from attncourse.figures import moving
-from attncourse.figures.moving.cache_pages import WAYS, a_day, simulated
+from attncourse.figures.moving.cache_pages import MEMORY_LAYOUTS, a_day, simulated
 from helpers.figure_reader import FigureReader, needs_browser
 
 ROOM = {"rows": 3, "longest": 28, "page": 4, "common": 9}
@@ -42,7 +42,7 @@ def test_two_questions_by_hand():
     ] * 3 + [(1, [])]
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", MEMORY_LAYOUTS)
 def test_a_page_has_one_owner_and_holds_its_tokens(way):
     shared = set(range(2)) if way == "shared" else set()
     most = 0
@@ -63,7 +63,7 @@ def test_a_page_has_one_owner_and_holds_its_tokens(way):
 
 def test_everybody_is_answered_in_the_end_and_sooner_in_pages():
     ends = {}
-    for way in WAYS:
+    for way in MEMORY_LAYOUTS:
         days = simulated(DAY, way, **ROOM, steps=400)
         assert {n for day in days for n, *_ in day["held"]} == set(range(len(DAY)))
         ends[way] = max(i for i, day in enumerate(days) if day["held"])
@@ -75,7 +75,10 @@ def test_everybody_is_answered_in_the_end_and_sooner_in_pages():
 def test_the_pages_day_is_one_in_which_each_way_is_worth_it():
     """What the figure shows first, and what the page says of it."""
     day = a_day()
-    waits = {w: [len(d["waiting"]) for d in simulated(day, w, 9, 512, 16, 96, 300)] for w in WAYS}
+    waits = {
+        w: [len(d["waiting"]) for d in simulated(day, w, 9, 512, 16, 96, 300)]
+        for w in MEMORY_LAYOUTS
+    }
     assert waits["reserved"][180] > 5 * waits["pages"][180] > waits["shared"][180] == 0
 
 
@@ -100,7 +103,7 @@ def test_the_same_figure_twice():
 
 
 @needs_browser
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", MEMORY_LAYOUTS)
 def test_the_script_simulates_the_same_day(opened, way):
     reader = opened(figure())
     found = reader.compute(DAY, way, ROOM, STEPS)
@@ -127,7 +130,7 @@ def cells(html: str) -> list[tuple]:
 
 @needs_browser
 def test_first_state_and_script_say_and_draw_the_same(opened):
-    for way in WAYS:
+    for way in MEMORY_LAYOUTS:
         made = figure(way=way)
         reader = opened(made)
         assert reader.says == made.says
@@ -139,7 +142,7 @@ def test_first_state_and_script_say_and_draw_the_same(opened):
 @needs_browser
 def test_steps_are_chosen_by_keyboard_and_mouse(opened):
     reader = opened(figure())
-    for i, way in enumerate(WAYS):
+    for i, way in enumerate(MEMORY_LAYOUTS):
         if i:
             reader.page.keyboard.press("ArrowRight")
         else:

@@ -8,7 +8,13 @@ from chromium import launched
 
 from attncourse.figures import moving
 from attncourse.figures.drawings import today as drawings
-from attncourse.figures.moving.two_models import LENGTHS, PARTS, part_words, token_cost, two_digits
+from attncourse.figures.moving.two_models import (
+    COMPARED_PARTS,
+    LENGTHS,
+    part_words,
+    token_cost,
+    two_digits,
+)
 from attncourse.today import MODELS, cache_bytes_of
 from helpers.figure_reader import FigureReader, needs_browser
 
@@ -89,7 +95,7 @@ def test_operations_are_those_of_a_loop_over_layers_and_keys(name, n):
 def test_every_model_has_its_words_and_its_sources():
     for model in MODELS.values():
         words = part_words(model)
-        assert len(words) == len(PARTS)
+        assert len(words) == len(COMPARED_PARTS)
         assert all(words)
         assert set(model["sources"]) == {"sizes", "positions", "parts", "active"}
         assert 2024 <= model["year"] <= 2026

@@ -12,13 +12,13 @@ import pytest
 from attncourse import STEMS
 from attncourse.data import kept
 from attncourse.figures import moving
-from attncourse.figures.one_sentence import NOTHING, STATES, in_percent, same_in_real_model
+from attncourse.figures.one_sentence import LIVE_STATES, NOTHING, in_percent, same_in_real_model
 from helpers.project import ROOT
 
 ANSWER = kept("one_sentence")["answer"]
 
 
-@pytest.mark.parametrize("stem", STATES)
+@pytest.mark.parametrize("stem", LIVE_STATES)
 def test_bars_and_words_are_the_kept_numbers(stem):
     shown = same_in_real_model(stem)
     says = shown.drawing.says
@@ -37,8 +37,8 @@ def test_bars_and_words_are_the_kept_numbers(stem):
 
 
 def test_every_chapter_from_5_to_17_ends_with_its_own():
-    assert tuple(STATES) == tuple(STEMS[4:17])
-    for number, stem in enumerate(STATES, start=5):
+    assert tuple(LIVE_STATES) == tuple(STEMS[4:17])
+    for number, stem in enumerate(LIVE_STATES, start=5):
         text = (ROOT / "book" / f"{number:02d}_{stem}.md").read_text(encoding="utf-8")
         assert text.count(f'same_in_real_model("{stem}")') == 1
         assert (
@@ -48,7 +48,7 @@ def test_every_chapter_from_5_to_17_ends_with_its_own():
         )
 
 
-@pytest.mark.parametrize("stem", STATES)
+@pytest.mark.parametrize("stem", LIVE_STATES)
 def test_a_link_names_controls_that_the_live_page_has(stem):
     page, _, address = same_in_real_model(stem).address.partition("#set=")
     name, text, *steps = address.split("&")

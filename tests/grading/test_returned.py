@@ -17,7 +17,7 @@ from attncourse.grading.feedback.command import give_feedback
 from attncourse.grading.feedback.exercise_feedback import feedback_by_exercise
 from attncourse.grading.feedback.page import student_page
 from attncourse.grading.feedback.returned import (
-    PLACES,
+    PLATFORMS,
     StudentPage,
     download_place,
     owners_of,
@@ -256,7 +256,7 @@ def test_a_page_is_accessible_and_uses_no_network(tmp_path, browser):
     ],
 )
 def test_names_of_downloads(form, filename, prefix):
-    place = download_place(filename, PLACES[form])
+    place = download_place(filename, PLATFORMS[form])
     told = prefix and prefix.replace("folder", "Ada Lovelace_123_assignsubmission_file")
     assert (place and place.prefix) == told
 
@@ -342,7 +342,7 @@ def test_a_students_path_does_not_tell_its_origin(tmp_path):
         "s2": "Eve M",
     }
     inner = f"Eve M_2{END}/Ada L_1{END}/{NAME}.ipynb"
-    assert download_place(inner, PLACES["moodle"]).key == "Eve M_2"
+    assert download_place(inner, PLATFORMS["moodle"]).key == "Eve M_2"
 
 
 # --- the command --------------------------------------------------------------------------------

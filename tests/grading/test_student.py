@@ -280,7 +280,7 @@ def test_what_is_right_is_theirs_and_the_rest_is_ours(tmp_path):
     first, second = made.chapters
     assert (first.stem, first.mine) == ("mixing", ["mix"])
     assert second.mine == ["self_attention"]
-    assert second.given == {"self_attention": ["attention_weights"]}
+    assert second.ours_needed == {"self_attention": ["attention_weights"]}
     lines = str(made).splitlines()
     assert lines[0] == f"2 of 9 parts are yours, in {tmp_path / 'mine'}"
     assert "self_attention.self_attention is yours: right, given a right attention_weights" in lines

@@ -13,7 +13,7 @@ from matplotlib import pyplot as plt
 from attncourse.checks import exercises
 from attncourse.grading.cli import app
 from attncourse.grading.errors import UserError
-from attncourse.milestones import NAMES
+from attncourse.milestones import MILESTONE_NAMES
 from attncourse.milestones import find_milestone as milestone
 from attncourse.milestones.milestone import Gate, MilestoneResult, reach_milestone, try_gates
 from attncourse.milestones.milestone import run_milestone as reach
@@ -27,7 +27,7 @@ HEAD = "kqv.AttentionHead"
 POOL, CROSS = "cross_attention.AttentionPooling", "cross_attention.CrossAttention"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", MILESTONE_NAMES)
 def test_a_milestone_stands_with_our_parts(name, request):
     if milestone(name).answer:  # of a real model
         request.getfixturevalue("real_model")
@@ -42,9 +42,9 @@ def test_a_milestone_stands_with_our_parts(name, request):
 def test_milestones_are_named_in_the_courses_order():
     from attncourse import STEMS
 
-    after = [STEMS.index(milestone(name).after) for name in NAMES]
+    after = [STEMS.index(milestone(name).after) for name in MILESTONE_NAMES]
     assert after == sorted(after)
-    for name in NAMES:
+    for name in MILESTONE_NAMES:
         made = milestone(name)
         assert made.name == name
         assert set(made.uses) <= set(exercises())
@@ -88,13 +88,13 @@ def asked_for(name: str) -> list[str]:
     return [target for target in milestone(name).uses if target in asked]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", MILESTONE_NAMES)
 def test_every_wrong_part_shuts_the_gate_in_the_table(name):
     table = json.loads(TABLE.read_text(encoding="utf-8"))[name]
     assert {target: gates_of(name, target) for target in asked_for(name)} == table
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", MILESTONE_NAMES)
 def test_most_mistakes_shut_a_gate_before_training(name):
     table = json.loads(TABLE.read_text(encoding="utf-8"))[name]
     seen = [gate for gates in table.values() for gate in gates.values()]
@@ -445,5 +445,8 @@ def test_what_cannot_be_run_is_refused_in_a_line(tmp_path):
 
 
 if __name__ == "__main__":
-    table = {name: {target: gates_of(name, target) for target in asked_for(name)} for name in NAMES}
+    table = {
+        name: {target: gates_of(name, target) for target in asked_for(name)}
+        for name in MILESTONE_NAMES
+    }
     TABLE.write_text(json.dumps(table, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")

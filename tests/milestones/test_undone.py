@@ -9,7 +9,7 @@ from attncourse import STEMS
 from attncourse import llama as chapter
 from attncourse.data import kept
 from attncourse.milestones import bits, undone
-from attncourse.milestones.bits import BITS, LANGUAGES, SHARED, round_to_bits, with_fewer_bits
+from attncourse.milestones.bits import BITS, LANGUAGES, SCALE_GROUPS, round_to_bits, with_fewer_bits
 from attncourse.milestones.undone import BEGUN_TEXT, ROWS, TEXTS, UndoneDecision, nats, try_undone
 from helpers.random_llama import llama, some_ids
 from helpers.small_byte_pairs import small
@@ -80,14 +80,14 @@ def test_where_no_numbers_come_out_the_loss_is_nan(model):
 
 
 @pytest.mark.parametrize("n", BITS)
-@pytest.mark.parametrize("shared", SHARED)
+@pytest.mark.parametrize("shared", SCALE_GROUPS)
 def test_numbers_are_rounded_to_a_grid_of_those_who_share_it(n, shared):
     weight = torch.randn(64, 7)
     got = round_to_bits(weight, n, shared)
     groups = {
-        SHARED[0]: lambda w: [c for column in w.T for c in column.split(32)],
-        SHARED[1]: lambda w: list(w),
-        SHARED[2]: lambda w: [w.flatten()],
+        SCALE_GROUPS[0]: lambda w: [c for column in w.T for c in column.split(32)],
+        SCALE_GROUPS[1]: lambda w: list(w),
+        SCALE_GROUPS[2]: lambda w: [w.flatten()],
     }[shared]
     for before, after in zip(groups(weight), groups(got), strict=True):
         step = (before.max() - before.min()) / (2**n - 1)
@@ -101,10 +101,10 @@ def test_numbers_are_rounded_to_a_grid_of_those_who_share_it(n, shared):
 
 def test_what_cannot_be_rounded_is_refused():
     with pytest.raises(ValueError, match="bits: expected a whole number from 2 to 8, got 1"):
-        round_to_bits(torch.randn(32, 2), 1, SHARED[0])
+        round_to_bits(torch.randn(32, 2), 1, SCALE_GROUPS[0])
     with pytest.raises(ValueError, match="shared: expected one of"):
         round_to_bits(torch.randn(32, 2), 4, "a column")
-    assert torch.equal(round_to_bits(torch.ones(32, 2), 4, SHARED[1]), torch.ones(32, 2))
+    assert torch.equal(round_to_bits(torch.ones(32, 2), 4, SCALE_GROUPS[1]), torch.ones(32, 2))
 
 
 def test_a_model_has_its_numbers_back(model):
@@ -126,7 +126,7 @@ def test_what_is_kept_is_of_these_rows_texts_and_languages():
     assert {name: one["text"] for name, one in found["texts"].items()} == TEXTS
     assert found["begun"] == BEGUN_TEXT
     assert {(one["shared"], one["bits"]) for one in found["bits"]} == {
-        (shared, n) for shared in SHARED for n in BITS
+        (shared, n) for shared in SCALE_GROUPS for n in BITS
     }
     assert [one["language"] for one in found["languages"]] == list(LANGUAGES)
     for one in found["languages"]:

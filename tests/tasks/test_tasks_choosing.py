@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from torch import nn
 
 from attncourse.multihead import MultiHeadAttention
-from attncourse.tasks.choosing import PARTS, Chooser, PartialBlock, choosing
+from attncourse.tasks.choosing import REMOVABLE_PARTS, Chooser, PartialBlock, choosing
 from attncourse.tasks.days import N_IDS, as_ids, day_lines, days, whole_lines
 from attncourse.tasks.depth import gradients_by_depth, relative_residual, size, tokens_by_depth
 from attncourse.tasks.parallel_translator import ParallelTranslator
@@ -41,7 +41,7 @@ def test_a_part_that_is_taken_out_is_out():
     torch.manual_seed(0)
     whole = EncoderBlock(8, 2)
     blocks = {}
-    for part in PARTS[:3]:
+    for part in REMOVABLE_PARTS[:3]:
         blocks[part] = PartialBlock(8, 2, part)
         state = {n: w for n, w in whole.state_dict().items() if n in blocks[part].state_dict()}
         blocks[part].load_state_dict(state)
@@ -57,7 +57,7 @@ def test_a_part_that_is_taken_out_is_out():
 
 def test_models_without_a_part():
     ids = choosing(3, generator())[0]
-    models = {part: Chooser(part, d=8, heads=2) for part in ("", *PARTS)}
+    models = {part: Chooser(part, d=8, heads=2) for part in ("", *REMOVABLE_PARTS)}
     assert all(model(ids).shape == (3, 8, 5) for model in models.values())
     order = torch.randperm(8)
     for part, model in models.items():

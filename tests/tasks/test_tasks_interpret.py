@@ -241,7 +241,7 @@ def test_the_probe_of_gpt2_says_why_it_did_not_run(capsys):
 class ProbeWords:
     """A tokenizer that knows the words of the probe."""
 
-    known = sorted({w for text in antecedents.TEXTS for w in text.split()})
+    known = sorted({w for text in antecedents.PRONOUN_PROMPTS for w in text.split()})
 
     def encode(self, text):
         return [self.known.index(word) for word in text.split()]
@@ -259,5 +259,7 @@ def test_the_probe_reads_the_row_of_the_pronoun(capsys, monkeypatch):
     assert [line.split(":")[0] for line in said] == [
         f"layer 1, head 2, from '{who}'" for who in ("She", "He")
     ]
-    row = attention_maps(small, torch.tensor(ProbeWords().encode(antecedents.TEXTS[0])))[1, 2, -1]
+    row = attention_maps(small, torch.tensor(ProbeWords().encode(antecedents.PRONOUN_PROMPTS[0])))[
+        1, 2, -1
+    ]
     assert f"doctor {row[1]:.2f}, nurse {row[4]:.2f}" in said[0]

@@ -19,7 +19,7 @@ from attncourse.tasks.little_language import (
     TRAINED,
     UNSEEN,
     VALID,
-    WORDS,
+    VOCABULARY_WORDS,
     NextWordReader,
     encode,
     floor,
@@ -52,7 +52,7 @@ def test_the_language_is_all_that_agrees():
     assert len(SENTENCES) == len(VALID) == 3 * 2 * 3 * 3 * 3
     assert all(agrees(sentence) for sentence in VALID)
     assert not agrees("the kings sees himself .")
-    assert len(WORDS) == 24
+    assert len(VOCABULARY_WORDS) == 24
 
 
 def test_ids_spell_sentences_and_parts_are_disjoint():
@@ -60,7 +60,9 @@ def test_ids_spell_sentences_and_parts_are_disjoint():
     for ids in (TRAINED, UNSEEN):
         assert ids.shape[1] == 8
         assert (ids[:, 0] == START).all()
-        parts.append({" ".join(WORDS[i] for i in row[1:] if i != PAD) for row in ids.tolist()})
+        parts.append(
+            {" ".join(VOCABULARY_WORDS[i] for i in row[1:] if i != PAD) for row in ids.tolist()}
+        )
     assert [len(part) for part in parts] == [122, 40]
     assert parts[0] | parts[1] == VALID
     assert not parts[0] & parts[1]
@@ -89,7 +91,7 @@ class Counted(nn.Module):
                 self.after.setdefault(tuple(row[:i]), Counter())[row[i]] += 1
 
     def forward(self, ids):
-        logits = torch.full((*ids.shape, len(WORDS)), -1e4)
+        logits = torch.full((*ids.shape, len(VOCABULARY_WORDS)), -1e4)
         for b, row in enumerate(ids.tolist()):
             for i in range(len(row)):
                 found = self.after.get(tuple(row[: i + 1]), Counter({PAD: 1}))
@@ -103,7 +105,7 @@ def test_who_knows_the_language_is_at_the_floor_and_writes_it():
     read, target = pairs(TRAINED)
     assert loss_of(model(read), target) == pytest.approx(floor(), abs=1e-5)
     assert loss_of(from_beginnings(model, read), target) == pytest.approx(floor(), abs=1e-5)
-    known = {" ".join(WORDS[i] for i in row[1:] if i != PAD) for row in TRAINED.tolist()}
+    known = {" ".join(VOCABULARY_WORDS[i] for i in row[1:] if i != PAD) for row in TRAINED.tolist()}
     texts = write(model, 60)
     assert len(texts) == 60
     assert set(texts) <= known

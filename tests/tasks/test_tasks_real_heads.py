@@ -196,8 +196,8 @@ def test_kept_runs_are_those_of_the_model(real_model):
     ids = said_twice.twice(model.config.n_vocab, 0)
     now = said_twice.both_times(model, ids).tolist()
     assert now == pytest.approx(held["said_twice"]["as_it_is"][0], abs=0.02)
-    text = next(iter(sinks.TEXTS))
-    ids = words.encode(sinks.TEXTS[text])
+    text = next(iter(sinks.SINK_TEXTS))
+    ids = words.encode(sinks.SINK_TEXTS[text])
     assert sinks.masked_loss(model, ids) == pytest.approx(
         held["sinks"]["found"][text]["whole"], abs=0.01
     )

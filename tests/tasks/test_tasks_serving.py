@@ -120,7 +120,7 @@ def test_shifted_stories_begin_further_on():
 FEW = [pages.Question(i // 3, i % 2, 37, 5 + 7 * i % 40, 3 + 11 * i % 60) for i in range(40)]
 
 
-@pytest.mark.parametrize("way", pages.WAYS)
+@pytest.mark.parametrize("way", pages.CACHE_LAYOUTS)
 def test_pages_are_given_once_and_given_back(way):
     seen = []
 
@@ -153,7 +153,7 @@ def test_pages_are_given_once_and_given_back(way):
 
 def test_nobody_waits_longer_where_pages_are_shared():
     how = {"memory": 512, "page": 8, "longest": 160, "speed": 5}
-    totals = [sum(pages.serve_questions(FEW, way, **how)) for way in pages.WAYS]
+    totals = [sum(pages.serve_questions(FEW, way, **how)) for way in pages.CACHE_LAYOUTS]
     assert totals[0] > totals[1] > totals[2]
 
 
@@ -306,7 +306,7 @@ def test_a_short_contest():
 def test_hands_are_slower():
     torch.manual_seed(0)
     x, places = torch.randn(5, 8), torch.arange(5)
-    turned = {way: longer.slower(way, 4, x, places, 100.0) for way in longer.WAYS}
+    turned = {way: longer.slower(way, 4, x, places, 100.0) for way in longer.STRETCHES}
     torch.testing.assert_close(turned["as it is"], apply_rope(x, places, 100.0))
     torch.testing.assert_close(turned["interpolated"], apply_rope(x, places / 4, 100.0))
     first, last = slice(0, 2), slice(6, 8)  # the fastest hand's features, the slowest's
@@ -367,7 +367,7 @@ def test_what_is_kept_says_where_it_comes_from():
 def test_kept_arithmetic_and_simulations_are_those_of_the_code():
     held = kept("serving")
     assert held["cache_sizes"]["rows"] == cache_sizes.cache_size_table()["rows"]
-    for way in pages.WAYS:
+    for way in pages.CACHE_LAYOUTS:
         assert pages.rush(1, way) in held["pages"]["rush"]
     arithmetic = held["roofline"]["H100"]["arithmetic"]
     sizes = LlamaConfig(49152, 8192, 576, 9, 3, 30, 1536)

@@ -7,7 +7,7 @@ from attncourse.circuits import sink_mask
 from attncourse.data import kept
 from attncourse.llama import Llama, LlamaConfig
 from attncourse.tasks import some_keys
-from attncourse.tasks.sinks import TEXTS, masked_loss
+from attncourse.tasks.sinks import SINK_TEXTS, masked_loss
 from attncourse.tasks.variant_contests import at_best_rates
 from helpers.project import ROOT
 
@@ -82,7 +82,7 @@ def test_kept_runs_are_whole_and_of_three_seeds():
         assert {tuple(run["seed"] for run in runs) for runs in best.values()} == {(0, 1, 2)}
         for one in best:
             assert len({run["rate"] for run in held[name] if run["contestant"] == one}) >= 3
-    assert set(held["some_keys"]["texts"]) == set(TEXTS)
+    assert set(held["some_keys"]["texts"]) == set(SINK_TEXTS)
     for text in held["some_keys"]["texts"].values():
         assert text["layers"][0]["whole layers"] == 30
         assert text["layers"][0]["window"] == text["whole"]

@@ -48,7 +48,7 @@ def test_a_file_that_is_not_there_and_a_folder(tmp_path):
 
 
 def test_of_one_endless_line_the_beginning_is_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "MOST", 2000)
+    monkeypatch.setattr(module, "MOST_CHARACTERS", 2000)
     path = tmp_path / "line.txt"
     path.write_bytes("aé".encode() * 50_000)
     text = Text.from_file(path)

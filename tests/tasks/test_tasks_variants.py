@@ -134,7 +134,7 @@ def test_a_window_sees_its_last_keys():
 
 def test_what_was_written_last_is_asked():
     ids, answers = variant_tasks.written_twice(
-        20, torch.Generator().manual_seed(16), keys=6, asked=4
+        20, torch.Generator().manual_seed(16), keys=6, n_asked=4
     )
     for row, own in zip(ids.tolist(), answers.tolist(), strict=True):
         last = {key: value - 6 for key, value in row[:9]}
@@ -169,7 +169,7 @@ def test_all_keys_chosen_are_all_keys():
     whole = rows[0]["loss"]
     for row in rows[5:]:
         assert row["loss"] == pytest.approx(whole, abs=1e-4)
-    assert {row["way"] for row in rows[1:5]} == set(key_choice.WAYS)
+    assert {row["way"] for row in rows[1:5]} == set(key_choice.CHOOSERS)
 
 
 def test_an_indexer_learns_where_a_model_looks():

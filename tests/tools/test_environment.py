@@ -9,7 +9,7 @@ from pathlib import Path
 
 import environment
 import pytest
-from environment import CPU_INDEX, PATIENCE, REFUSED, UV, Setup, SetupError, uv_options
+from environment import CPU_INDEX, PATIENCE, REFUSED_CHARACTERS, UV, Setup, SetupError, uv_options
 
 from helpers.project import ROOT
 
@@ -70,11 +70,11 @@ def test_an_environment_whose_python_has_become_another_is_none(checkout):
     assert not Setup(checkout).is_ours()
 
 
-@pytest.mark.parametrize("sign", REFUSED)
+@pytest.mark.parametrize("sign", REFUSED_CHARACTERS)
 def test_a_path_that_cannot_be_is_named_before_anything_is_made(sign):
     said = environment.refused(Path(f"/home/ada/a{sign}b/course"))
     assert repr(sign) in said
-    assert REFUSED[sign] in said
+    assert REFUSED_CHARACTERS[sign] in said
 
 
 @pytest.mark.parametrize(

@@ -55,13 +55,15 @@ def test_a_command_that_does_not_end_is_ended(tmp_path, monkeypatch):
 
 
 def test_names_and_commands_of_states_are_known():
-    names = [state.name for state in machines.STATES]
+    names = [state.name for state in machines.MACHINE_STATES]
     assert len(set(names)) == len(names)
-    assert {c for state in machines.STATES for c in state.commands} <= machines.COMMANDS.keys()
+    assert {
+        c for state in machines.MACHINE_STATES for c in state.commands
+    } <= machines.COMMANDS.keys()
 
 
 def test_a_state_with_a_refused_call_from_end_to_end():
-    state = next(state for state in machines.STATES if state.name == "no unshare")
+    state = next(state for state in machines.MACHINE_STATES if state.name == "no unshare")
     found = list(machines.rows(State(state.name, ("doctor",), state.refused), whole=False))
     assert [(row[1], row[2]) for row in found] == [("doctor", True)]
     assert found[0][3] != "green"

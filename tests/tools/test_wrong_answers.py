@@ -45,7 +45,7 @@ def test_what_is_told_otherwise_than_before_is_listed(folder, monkeypatch, capsy
     saved = folder / "saved.json"
     run(monkeypatch, folder, "--quick", "--odd", "--save", saved)
     before = json.loads(saved.read_text(encoding="utf-8"))
-    saved.write_text(json.dumps([before[0] | {"kind": "no words", "told": ""}]), encoding="utf-8")
+    saved.write_text(json.dumps([before[0] | {"kind": "no words", "words": ""}]), encoding="utf-8")
     run(monkeypatch, folder, "--quick", "--odd", "--against", saved)
     assert "was no words: \n    now named: A is transposed" in capsys.readouterr().out
 

@@ -26,9 +26,9 @@ from attncourse.practice.drills import Drill, drills_file
 from drill_pages import markup
 from drill_pages.markup import DrillLinks, packed, short_answers_html, still_html
 
-TITLE = "Find the mistake"
+DRILLS_TITLE = "Find the mistake"
 STILL = 3  # drills of a chapter that stand on its page
-FOLDER = "drills"  # of the built book's static files
+DRILLS_SITE_FOLDER = "drills"  # of the built book's static files
 VERSIONS = "drill_versions"  # where Sphinx's environment keeps them from build to build
 
 
@@ -54,7 +54,7 @@ class AddDrills(SphinxTransform):
         exercises = f"{chapter.stem}-exercises"
         for section in list(self.document.findall(nodes.section)):
             if exercises in section["names"]:
-                title, name = nodes.title("", TITLE), f"{chapter.stem}-drills"
+                title, name = nodes.title("", DRILLS_TITLE), f"{chapter.stem}-drills"
                 added = nodes.section("", title, DrillsNode(), ids=["find-the-mistake"])
                 added["names"] = [name]
                 section.parent.insert(section.parent.index(section), added)
@@ -102,7 +102,7 @@ def raw(html: str) -> nodes.raw:
 def address(course: Course, stem: str) -> str:
     """Return where the pages find a chapter's drills; other drills have another address."""
     text = Path(markup.__file__).read_bytes() + drills_file(stem).read_bytes()
-    return f"../_static/{FOLDER}/{stem}.js?v={hashlib.sha256(text).hexdigest()[:8]}"
+    return f"../_static/{DRILLS_SITE_FOLDER}/{stem}.js?v={hashlib.sha256(text).hexdigest()[:8]}"
 
 
 def links(course: Course, drill: Drill) -> DrillLinks:
@@ -115,25 +115,25 @@ def still_drills(drills: Sequence[Drill]) -> list[Drill]:
     """Return the drills that stand on a chapter's page, of different exercises if there are."""
     shuffled = random.Random(0).sample(drills, len(drills))
     shuffled.sort(key=lambda drill: drill.easy)
-    kept: list[Drill] = []
+    chosen: list[Drill] = []
     for fresh in (True, False):
         for drill in shuffled:
-            known = drill.exercise in {one.exercise for one in kept}
-            if len(kept) < STILL and drill not in kept and not (fresh and known):
-                kept.append(drill)
-    return kept
+            known = drill.exercise in {other.exercise for other in chosen}
+            if len(chosen) < STILL and drill not in chosen and not (fresh and known):
+                chosen.append(drill)
+    return chosen
 
 
 def chapter_html(course: Course, chapter: Chapter) -> str:
     """Return the place of a chapter's drills, with those that stand there without scripts."""
-    kept = still_drills(drills_by_chapter(course)[chapter.stem])
-    still = "".join(still_html(drill, links(course, drill)) for drill in kept)
+    shown = still_drills(drills_by_chapter(course)[chapter.stem])
+    still = "".join(still_html(drill, links(course, drill)) for drill in shown)
     practice = "practice.html" if PRACTICE in course.pages else ""
     return (
         f'<div class="attncourse-drill tex2jax_ignore mathjax_ignore" role="group" '
-        f'aria-label="{TITLE}" data-chapter="{chapter.stem}" '
+        f'aria-label="{DRILLS_TITLE}" data-chapter="{chapter.stem}" '
         f'data-drills="{escape(address(course, chapter.stem))}" data-practice="{practice}">'
-        f'<div class="ap-still">{still}</div>{short_answers_html(kept)}</div>'
+        f'<div class="ap-still">{still}</div>{short_answers_html(shown)}</div>'
     )
 
 
@@ -172,7 +172,7 @@ def write_drills(app, exception):
     if exception or app.builder.format != "html":
         return
     course = loaded(Path(app.srcdir))
-    folder = Path(app.outdir) / "_static" / FOLDER
+    folder = Path(app.outdir) / "_static" / DRILLS_SITE_FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.js"):
         old.unlink()

@@ -21,9 +21,9 @@ from attncourse.checks.showing.verdict import inline_html
 from attncourse.practice.drills import Drill, DrillExample
 from attncourse.practice.excerpt import excerpt_of
 
-ROLES = {"query": "query", "key": "key", "value": "value", "queries": "query", "keys": "key"}
-ROLES |= {"values": "value", "Q": "query", "K": "key", "V": "value"}
-ROLES |= {"weights": "weight", "A": "weight"}
+ROLE_OF_NAME = {"query": "query", "key": "key", "value": "value", "queries": "query", "keys": "key"}
+ROLE_OF_NAME |= {"values": "value", "Q": "query", "K": "key", "V": "value"}
+ROLE_OF_NAME |= {"weights": "weight", "A": "weight"}
 BREAK = re.compile(r"[(\[](?=[^)\]<])")  # where a line may go on below; no tag has such a sign
 DOT = re.compile(r'<span class="o">\.</span>')
 TOKEN = re.compile(r'<span class="(\w+)">([^<]*)</span>')
@@ -68,9 +68,9 @@ def numbers_in(value: Any) -> list:
 def decimals_that_tell(got: Any, want: Any) -> int:
     """Return how many decimals two results may need so that what differs looks different."""
     pairs = list(zip(numbers_in(got), numbers_in(want), strict=False))
-    apart = [(a, b) for a, b in pairs if a != b]
+    differing = [(a, b) for a, b in pairs if a != b]
     for most in range(DECIMALS, FINEST + 1):
-        differ = [number_html(a, most) != number_html(b, most) for a, b in apart]
+        differ = [number_html(a, most) != number_html(b, most) for a, b in differing]
         if all(differ):
             return most
         if most >= MOST_DECIMALS and any(differ):  # what differs is underlined: one is enough
@@ -173,7 +173,7 @@ def part_html(part: Any, other: Any = None, most: int = DECIMALS) -> str:
 
 def table_html(rows: list[list], name: str, others: list[list] | None, most: int) -> str:
     """Draw numbers as cells, the darker the larger, and truth values as cells of a mask."""
-    role = ROLES.get(name, "")
+    role = ROLE_OF_NAME.get(name, "")
     alike = is_matrix(others) and shape_of(others) == shape_of(rows)
     cells = [x for row in rows for x in row]
     top = max((abs(x) for x in cells if is_number(x) and math.isfinite(x)), default=0) or 1.0
@@ -208,11 +208,11 @@ def cell_html(value: Any, top: float, decimals: int, differs: bool) -> str:
 
 def example_html(example: DrillExample) -> str:
     """Show what goes in, what comes out and what should."""
-    inputs = "".join(
-        f"<div><p><code>{escape(one['name'])}</code></p>"
-        f"{value_html(one['value'], one['name'], None, decimals_of_input(one['value']))}</div>"
-        for one in example.inputs
-    )
+    inputs = ""
+    for array in example.inputs:
+        name, value = array["name"], array["value"]
+        shown = value_html(value, name, None, decimals_of_input(value))
+        inputs += f"<div><p><code>{escape(name)}</code></p>{shown}</div>"
     got, want = example.got, example.want
     most = decimals_that_tell(got, want)
     look = ' class="ap-weight"' if is_map(want) else ""  # both, or the look would tell
@@ -293,9 +293,9 @@ def still_html(drill: Drill, links: DrillLinks) -> str:
     named = "".join(f"<li>{inline_html(name)}</li>" for name in options(drill))
     mended = escape("\n".join(drill.mended))
     others = "".join(
-        f"<p>{one.place.capitalize()} may be mended instead:</p>"
-        f"<pre>{escape(chr(10).join(one.mended))}</pre>"
-        for one in excerpt.elsewhere
+        f"<p>{mend.place.capitalize()} may be mended instead:</p>"
+        f"<pre>{escape(chr(10).join(mend.mended))}</pre>"
+        for mend in excerpt.elsewhere
     )
     return (
         f'<div class="ap-still-drill"><p><code>{escape(drill.function)}</code>: '
@@ -319,8 +319,8 @@ def short_answers_html(drills: list[Drill]) -> str:
         named = inline_html(drill.name)
         excerpt = excerpt_of(drill)
         others = "".join(
-            f", or {one.place}: <code>{escape(' '.join(map(str.strip, one.mended)))}</code>"
-            for one in excerpt.elsewhere
+            f", or {mend.place}: <code>{escape(' '.join(map(str.strip, mend.mended)))}</code>"
+            for mend in excerpt.elsewhere
         )
         said += f"<li>Line {excerpt.line + 1}, {named}: <code>{mended}</code>{others}</li>"
     return f'<div class="ap-answers"><p>Answers</p><ol>{said}</ol></div>'
@@ -335,7 +335,7 @@ def short_rows(lines: Sequence[str]) -> list[tuple[int, str]]:
 def packed(drill: Drill, links: DrillLinks) -> dict:
     """Return what the script shows of a drill."""
     excerpt = excerpt_of(drill)
-    others = [(one.first, one.last, short_rows(one.mended)) for one in excerpt.elsewhere]
+    others = [(mend.first, mend.last, short_rows(mend.mended)) for mend in excerpt.elsewhere]
     return {
         "id": drill.id,
         "function": escape(drill.function),

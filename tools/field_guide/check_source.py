@@ -12,7 +12,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache, cached_property
 
-WIDTH = 88
+MAX_SOURCE_COLUMNS = 88
 Definition = ast.FunctionDef | ast.ClassDef
 
 
@@ -124,7 +124,7 @@ def in_one_line(text: str) -> str:
     joined = re.sub(r"(?<=[(\[{])\n\s*|,?\n\s*(?=[)\]}])", "", text)
     joined = re.sub(r"\n\s*", " ", joined)
     same = "#" not in text and ast.dump(ast.parse(joined)) == ast.dump(ast.parse(text))
-    return joined if same and len(joined) <= WIDTH else text
+    return joined if same and len(joined) <= MAX_SOURCE_COLUMNS else text
 
 
 def names_in(node: ast.AST) -> list[str]:

@@ -72,24 +72,24 @@ def key() -> str:
 
 
 @cache
-def work_ahead(kept: Path) -> BaseProcess:
+def work_ahead(file: Path) -> BaseProcess:
     """Begin to work the entries out in a process of its own, or return the one that does."""
-    process = PARTING.Process(target=work_out, args=(kept,))
+    process = PARTING.Process(target=work_out, args=(file,))
     process.start()
     return process
 
 
-def work_out(kept: Path) -> None:
+def work_out(file: Path) -> None:
     """Work the entries out in one thread: a process that parts from several of torch's hangs."""
     torch.set_num_threads(1)
-    entries(kept)
+    entries(file)
 
 
-def entries(kept: Path | None = None) -> list[GuideEntry]:
+def entries(file: Path | None = None) -> list[GuideEntry]:
     """Every mistake in the order of the course; from the file where it still holds."""
     now = key()
-    if kept is not None and kept.exists():
-        cached_entries = json.loads(kept.read_text(encoding="utf-8"))
+    if file is not None and file.exists():
+        cached_entries = json.loads(file.read_text(encoding="utf-8"))
         if cached_entries["key"] == now:
             return [GuideEntry(**entry) for entry in cached_entries["entries"]]
     # A forked worker's collector would go through all that Sphinx and torch have made, many times.
@@ -99,12 +99,12 @@ def entries(kept: Path | None = None) -> list[GuideEntry]:
             for entries_of_exercise in pool.map(entries_of, exercises())
             for guide_entry in entries_of_exercise
         )
-    if kept is not None:
+    if file is not None:
         cached_entries = {
             "key": now,
             "entries": [asdict(guide_entry) for guide_entry in all_entries],
         }
-        replace_file(kept, json.dumps(cached_entries))
+        replace_file(file, json.dumps(cached_entries))
     return all_entries
 
 
@@ -146,7 +146,9 @@ def entry(exercise: Exercise, mistake: Mistake) -> GuideEntry:
         '<div class="attn-screen">',
         f"<p><strong>Fails first</strong> at “{prose(shown.criterion)}”:</p>",
         f"<pre>{escape(shown.call)}</pre>",
-        f"<p>{with_code(told(shown.told))}</p>" if shown.told else "",
+        f"<p>{with_code(as_sentence_of_example(shown.description))}</p>"
+        if shown.description
+        else "",
         side_by_side(shown.texts) if shown.texts else "",
         pictures(shown.picture) if shown.picture else "",
         "<p><strong>What to change</strong></p>",
@@ -163,7 +165,7 @@ def prose(text: str) -> str:
     return with_code(text.replace("``", "`"))
 
 
-def told(problem: str) -> str:
+def as_sentence_of_example(problem: str) -> str:
     """A verdict's words as a sentence."""
     text = problem.replace("\n", "; ")
     verbs = ("returned", "raised", "changed", "did not", "called", "built")

@@ -29,12 +29,12 @@ ARRAYS = re.compile(r"(?s)(.*?)\s*returned( NaN)?:?\n(.*)\nexpected\n(.*)")
 
 @dataclass(frozen=True)
 class Example:
-    """An example of a mistake: ``told`` in words, and the two results where they are small."""
+    """An example of a mistake: what happens in words, and both results where they are small."""
 
     criterion: str
     symptom: str
     call: str
-    told: str
+    description: str
     texts: tuple[str, str] | None
     picture: Picture | None
 
@@ -49,13 +49,16 @@ def example(exercise: Exercise, mistake: Mistake) -> Example:
     seen = symptom(trial, first.unchanged)
     drawn = first_picture((trial,)) if drawable else None
     call = call_text(exercise, trial.case)
-    told, texts = str(trial.problem or ""), None
+    description, texts = str(trial.problem or ""), None
     if first.unchanged:
-        told = f"changed its argument {trial.outcome.mutated} in place"
-    elif arrays := ARRAYS.fullmatch(told):
-        told, texts = arrays[1] + ("returned NaN" if arrays[2] else ""), (arrays[3], arrays[4])
-    told = told.strip().removesuffix(":")
-    return Example(first.name, seen, call, told, None if drawn else texts, drawn)
+        description = f"changed its argument {trial.outcome.mutated} in place"
+    elif arrays := ARRAYS.fullmatch(description):
+        description, texts = (
+            arrays[1] + ("returned NaN" if arrays[2] else ""),
+            (arrays[3], arrays[4]),
+        )
+    description = description.strip().removesuffix(":")
+    return Example(first.name, seen, call, description, None if drawn else texts, drawn)
 
 
 def first_failure(exercise: Exercise, mistake: Mistake) -> tuple[Criterion, list[Trial]]:

@@ -80,7 +80,7 @@ EXERCISE = exercise(
             READ,
             row("d=5 n_vocab=11"),
             row("d=7 n_vocab=7", batch=(7,), note="as many tokens as features and words"),
-            READ.but(given=FAR, note="rows far from 0"),
+            READ.but(arguments=FAR, note="rows far from 0"),
         ),
         CASES.criterion("batches", 1).on(*ROWS.batches),
         CASES.criterion("one feature, one word, float32, large and small entries, zeros", 1).on(

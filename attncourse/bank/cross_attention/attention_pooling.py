@@ -125,20 +125,24 @@ EXERCISE = exercise(
         ),
         CASES.criterion("a mask, True where attention is allowed", 2).on(
             three(**THREE_MASK),
-            ROW.but(given={"mask": hole("n_queries n")}, note="a row for each query"),
-            row("n=7 d=4", batch=(2,), given=PADDING, note="padding"),
-            ROW.but("n=3", batch=(3,), given={"mask": hole("n_queries n")}, note=cases.ONE_MASK),
-            ROW.but(batch=(2,), given={"mask": hole("... n_queries n")}, note="a mask for each"),
+            ROW.but(arguments={"mask": hole("n_queries n")}, note="a row for each query"),
+            row("n=7 d=4", batch=(2,), arguments=PADDING, note="padding"),
+            ROW.but(
+                "n=3", batch=(3,), arguments={"mask": hole("n_queries n")}, note=cases.ONE_MASK
+            ),
+            ROW.but(
+                batch=(2,), arguments={"mask": hole("... n_queries n")}, note="a mask for each"
+            ),
             ROW.but(
                 "n_queries=11",
-                given={"x": Drawn("n d", far_off), "mask": hole("n_queries n")},
+                arguments={"x": Drawn("n d", far_off), "mask": hole("n_queries n")},
                 note="scores far from 0",
             ),
         ),
         CASES.criterion("weights(x, mask) returns the attention map", 2).on(
             three("weights"),
             three("weights", **THREE_MASK),
-            ROW.but(batch=(2,), given=PADDING, method="weights", note="padding"),
+            ROW.but(batch=(2,), arguments=PADDING, method="weights", note="padding"),
             ROW.but(then={}, method="weights", note=cases.OTHER_NUMBERS),
         ),
         CASES.criterion("batches, one element", 1).on(
@@ -155,7 +159,7 @@ EXERCISE = exercise(
         ),
         CASES.criterion("gradients reach x, the queries and every weight", 2).on(
             *ROWS.gradients,
-            ROW.but(given={"mask": hole("1 n")}, use=call_module_with_gradients),
+            ROW.but(arguments={"mask": hole("1 n")}, use=call_module_with_gradients),
         ),
         unchanged(),
     ),

@@ -124,25 +124,25 @@ EXERCISE = exercise(
         ),
         CASES.criterion("a mask, True where attention is allowed", 2).on(
             questions(**QUESTIONS_MASK),
-            ROW.but(given={"mask": hole("n")}, note="a mask (n,) for all questions"),
-            ROW.but(batch=(2,), given=PADDING, note="padding"),
-            ROW.but("n=5", batch=(5,), given={"mask": hole("m n")}, note=cases.ONE_MASK),
+            ROW.but(arguments={"mask": hole("n")}, note="a mask (n,) for all questions"),
+            ROW.but(batch=(2,), arguments=PADDING, note="padding"),
+            ROW.but("n=5", batch=(5,), arguments={"mask": hole("m n")}, note=cases.ONE_MASK),
             ROW.but(
                 "m=11",
-                given={"y": Drawn("n d_y", far_off), "mask": hole("m n")},
+                arguments={"y": Drawn("n d_y", far_off), "mask": hole("m n")},
                 note="scores far from 0",
             ),
         ),
         CASES.criterion("weights(x, y, mask) returns the attention map", 2).on(
             questions("weights"),
             questions("weights", **QUESTIONS_MASK),
-            ROW.but(batch=(2,), given=PADDING, method="weights", note="padding"),
+            ROW.but(batch=(2,), arguments=PADDING, method="weights", note="padding"),
             ROW.but(then={}, method="weights", note=cases.OTHER_NUMBERS),
         ),
         CASES.criterion("batches", 1).on(
             *ROWS.batches,
-            ROW.but(batch=(2,), given={"y": Drawn("n d_y")}, note="one y for a batch"),
-            ROW.but(batch=(2,), given={"x": Drawn("m d_x")}, note="one x for a batch"),
+            ROW.but(batch=(2,), arguments={"y": Drawn("n d_y")}, note="one y for a batch"),
+            ROW.but(batch=(2,), arguments={"x": Drawn("m d_x")}, note="one x for a batch"),
         ),
         CASES.criterion("float32, large scores and weights of 0", 1).on(
             ROWS.single.but("d_k=3", note="float32, d_k = 3"),
@@ -153,7 +153,7 @@ EXERCISE = exercise(
         ),
         CASES.criterion("gradients reach x, y and every weight", 2).on(
             *ROWS.gradients,
-            ROW.but(given={"mask": hole("m n")}, use=call_module_with_gradients),
+            ROW.but(arguments={"mask": hole("m n")}, use=call_module_with_gradients),
         ),
         unchanged(),
     ),

@@ -55,7 +55,7 @@ def linear(
     of_query=features,
     of_key=features,
     of_value=lambda value: value,
-    given=lambda causal: causal,
+    is_causal=lambda causal: causal,
     so_far=lambda x, axis: x.cumsum(axis),
     values_so_far=None,
     sums=lambda query, key, so_far: (query * so_far).sum(-1, keepdim=True),
@@ -69,7 +69,7 @@ def linear(
 
     def linear_attention(query, key, value, causal=False):
         query, key, value = of_query(query), of_key(key), of_value(value)
-        if given(causal):
+        if is_causal(causal):
             add_up = values_so_far or so_far
             states = add_up(key.unsqueeze(-1) * value.unsqueeze(-2), -3)
             mixed = mix(query.unsqueeze(-2), states).squeeze(-2)
@@ -280,7 +280,7 @@ EXERCISE = exercise(
                 With causal=True your tokens still see those behind them. Use running sums, `cumsum`
                 along the tokens.""").by(so_far=lambda x, axis: x.sum(axis, keepdim=True)),
             mistake("""always causal
-                Without `causal` every query sees all keys.""").by(given=lambda causal: True),
+                Without `causal` every query sees all keys.""").by(is_causal=lambda causal: True),
             mistake("""a token does not see itself
                 Your running sums stop before the token itself. It belongs to what it may see, and
                 the first token has nothing else.""")

@@ -57,7 +57,7 @@ class InBlocks(CaseTable):
 
     def case(self, rng: Rng, row: Row) -> Case:
         sizes = row.options.get("sizes", 3)
-        drawn = self.arguments(rng, {"blocks": row.given.get("blocks", "... m n_b")}, row)
+        drawn = self.arguments(rng, {"blocks": row.arguments.get("blocks", "... m n_b")}, row)
         caller = callers.blocks_measured if "measured" in row.options else callers.call_in_blocks
         wide = f"{sizes} keys" if isinstance(sizes, int) else ", ".join(map(str, sizes)) + " keys"
         told = "; ".join(filter(None, (f"blocks of {wide}", row.note)))
@@ -165,10 +165,10 @@ EXERCISE = exercise(
             SCORES.but("n_b=6", options={"sizes": 20}, note="one block"),
         ),
         CASES.criterion("−∞ among the scores", 2).on(
-            SCORES.but(given=with_infinities((0, slice(0, 3))), note="a first block of −∞"),
-            SCORES.but(given=with_infinities((1, slice(3, 6))), note="a second block of −∞"),
-            SCORES.but(given=with_infinities((2, slice(8, 11))), note="a row that ends in −∞"),
-            SCORES.but(given=with_infinities((3, slice(None))), note="a row of −∞"),
+            SCORES.but(arguments=with_infinities((0, slice(0, 3))), note="a first block of −∞"),
+            SCORES.but(arguments=with_infinities((1, slice(3, 6))), note="a second block of −∞"),
+            SCORES.but(arguments=with_infinities((2, slice(8, 11))), note="a row that ends in −∞"),
+            SCORES.but(arguments=with_infinities((3, slice(None))), note="a row of −∞"),
         ),
         CASES.criterion("batches", 1).on(*ROWS.batches),
         CASES.criterion("float32, large and small scores", 1).on(

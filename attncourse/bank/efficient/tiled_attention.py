@@ -201,12 +201,12 @@ EXERCISE = exercise(
             TILES.but("m=11 n=13", options={"block": 4}),
         ),
         CASES.criterion("a mask, also where a tile has no key for a query", 2).on(
-            TWO.but("m=8 n=8", given=FAR),
-            TILES.but("m=8 n=8", given=FAR),
-            TILES.but(given={"mask": hole("m n")}),
-            TILES.but(batch=(2,), given={"mask": hole("m n")}, note="one mask for a batch"),
-            TILES.but(batch=(5,), given={"mask": hole("m n")}, note=ONE_MASK),
-            TILES.but(batch=(2,), given={"mask": hole("... m n")}, note="a batch of masks"),
+            TWO.but("m=8 n=8", arguments=FAR),
+            TILES.but("m=8 n=8", arguments=FAR),
+            TILES.but(arguments={"mask": hole("m n")}),
+            TILES.but(batch=(2,), arguments={"mask": hole("m n")}, note="one mask for a batch"),
+            TILES.but(batch=(5,), arguments={"mask": hole("m n")}, note=ONE_MASK),
+            TILES.but(batch=(2,), arguments={"mask": hole("... m n")}, note="a batch of masks"),
         ),
         CASES.criterion("no tensor of m · n numbers on the way", 3).on(
             MANY.but(options={**MANY.options, "block": 24}),
@@ -223,7 +223,7 @@ EXERCISE = exercise(
         ),
         CASES.criterion("gradients reach query, key and value", 2).on(
             *ROWS.gradients,
-            TILES.but("m=8 n=8", given=FAR, use=CASES.each_gradient),
+            TILES.but("m=8 n=8", arguments=FAR, use=CASES.each_gradient),
         ),
         unchanged(),
     ),

@@ -104,13 +104,13 @@ def judged(
     surprise=surprises,
     count=not_padding,
     gather=mean_of,
-    given=lambda padding_id: padding_id,
+    padding=lambda padding_id: padding_id,
 ):
     """``next_token_loss`` made of decisions."""
 
     def next_token_loss(logits, ids, padding_id=None):
         guesses, targets = shift(logits, ids)
-        counts = count(targets, ids, given(padding_id))
+        counts = count(targets, ids, padding(padding_id))
         return gather(surprise(guesses, targets), counts)
 
     return next_token_loss
@@ -214,12 +214,12 @@ EXERCISE = exercise(
         """).by(gather=lambda s, counts: (s * counts).sum() / max(counts.numel(), 1)),
         mistake("""a padding_id of 0 is taken for none
             `if padding_id:` is False for 0, the usual id of padding. Ask `if padding_id is not
-            None`.""").by(given=lambda padding_id: padding_id or None),
+            None`.""").by(padding=lambda padding_id: padding_id or None),
         mistake("""a padding_id where none was given
             You take some id for padding that nobody named, such as 0. Without `padding_id` every
             target counts.""")
-        .by(given=lambda padding_id: 0 if padding_id is None else padding_id)
-        .by(given=lambda padding_id: 0),
+        .by(padding=lambda padding_id: 0 if padding_id is None else padding_id)
+        .by(padding=lambda padding_id: 0),
         mistake("""nothing to guess gives NaN
             Where every target is padding, or there is one token, you divide 0 by 0. The loss is 0
             there: divide the sum by the number of targets that count, and that at least 1.""")

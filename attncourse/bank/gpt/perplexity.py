@@ -82,7 +82,12 @@ SLIPS = made(
     mistake("""all batches count alike
         You average the losses as they are. A batch of few tokens then counts as much as one of
         many: weigh each loss by its count.
-    """).by(total=lambda losses, counts: losses.sum(), by=lambda losses, counts: len(losses)),
+    """)
+    .by(total=lambda losses, counts: losses.sum(), by=lambda losses, counts: len(losses))
+    .by(
+        total=lambda losses, counts: losses[counts > 0].sum(),
+        by=lambda losses, counts: (counts > 0).sum(),
+    ),
     mistake("""divided by the number of batches
         You weigh by the counts and divide by the number of batches. Divide by the sum of the
         counts.""").by(by=lambda losses, counts: len(losses)),

@@ -207,23 +207,23 @@ EXERCISE = exercise(
     criteria=(
         CASES.criterion("temperature 0 is the likeliest token", 1).on(
             BY_HAND,
-            SEVEN.but(given={"temperature": 0.0}),
-            ROWS.but(given={"temperature": 0}),
-            ROWS.but(given={"temperature": 0, "top_k": 3, "top_p": 0.8}),
+            SEVEN.but(arguments={"temperature": 0.0}),
+            ROWS.but(arguments={"temperature": 0}),
+            ROWS.but(arguments={"temperature": 0, "top_k": 3, "top_p": 0.8}),
             once_more(BY_HAND),
         ),
         CASES.criterion("where one token alone may come, it comes", 1).on(
-            MANY_ROWS.but(given={"top_k": 1}, note="one token stays"),
-            MANY_ROWS.but(given={"top_p": 1e-6}, note="one token stays"),
-            MANY_ROWS.but(given={"logits": ONE_LEFT}, note="all but one are −∞"),
+            MANY_ROWS.but(arguments={"top_k": 1}, note="one token stays"),
+            MANY_ROWS.but(arguments={"top_p": 1e-6}, note="one token stays"),
+            MANY_ROWS.but(arguments={"logits": ONE_LEFT}, note="all but one are −∞"),
         ),
         CASES.criterion("so it does in batches, large and small logits, float32", 1).on(
             *(
-                one.but(given={"logits": ONE_LEFT, "temperature": 0.7})
+                one.but(arguments={"logits": ONE_LEFT, "temperature": 0.7})
                 for one in FILTER_ROWS.batches
             ),
-            *(one.but(given={"top_k": 1}) for one in FILTER_ROWS.batches),
-            *(one.but(given={"top_k": 1}) for one in FILTER_ROWS.numbers),
+            *(one.but(arguments={"top_k": 1}) for one in FILTER_ROWS.batches),
+            *(one.but(arguments={"top_k": 1}) for one in FILTER_ROWS.numbers),
             ROWS.but(factor=1e6, note="logits in the millions"),
         ),
         Criterion("tokens come as often as the softmax says", 2).on(

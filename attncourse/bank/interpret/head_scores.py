@@ -113,12 +113,18 @@ EXERCISE = exercise(
         ).on(
             BY_HAND,
             row("l=2 h=3 n=7"),
-            row("l=3 h=2 n=5", given={"pattern": Drawn("n n", above_too)}),
+            row("l=3 h=2 n=5", arguments={"pattern": Drawn("n n", above_too)}),
         ),
         CASES.criterion("a pattern of everything, and of nothing", 1).on(
-            row("l=2 h=3 n=5", given={"pattern": Drawn("n n", nowhere)}, note="an empty pattern"),
-            row("l=2 h=3 n=5", given={"pattern": Drawn("n n", everywhere)}, note="True everywhere"),
-            row("l=2 h=3 n=1", given={"pattern": Drawn("n n", nowhere)}, note="one token"),
+            row(
+                "l=2 h=3 n=5", arguments={"pattern": Drawn("n n", nowhere)}, note="an empty pattern"
+            ),
+            row(
+                "l=2 h=3 n=5",
+                arguments={"pattern": Drawn("n n", everywhere)},
+                note="True everywhere",
+            ),
+            row("l=2 h=3 n=1", arguments={"pattern": Drawn("n n", nowhere)}, note="one token"),
         ),
         CASES.criterion("batches", 1).on(
             *ROWS.batches,

@@ -101,8 +101,10 @@ EXERCISE = exercise(
         ),
         CASES.criterion("tokens that repeat at once, and that never do", 2).on(
             Case((torch.tensor([8, 8, 2, 2, 2]),), note="8 8 2 2 2"),
-            row("n=5", given={"ids": Drawn("n", of_one_kind)}, note="the same token throughout"),
-            row("n=6", given={"ids": Drawn("n", all_different)}, note="no token comes twice"),
+            row(
+                "n=5", arguments={"ids": Drawn("n", of_one_kind)}, note="the same token throughout"
+            ),
+            row("n=6", arguments={"ids": Drawn("n", all_different)}, note="no token comes twice"),
             Case((torch.tensor([4, 1, 6, 4]),), note="the last token is the first one"),
         ),
         CASES.criterion("any length", 1).on(

@@ -93,16 +93,16 @@ EXERCISE = exercise(
         CASES.criterion("heads averaged, the stream beside them, later layers on the left", 3).on(
             BY_HAND,
             row("l=3 h=2 n=5"),
-            row("l=2 h=3 n=7", given={"maps": Drawn("... l h n n", even_or_full)}),
+            row("l=2 h=3 n=7", arguments={"maps": Drawn("... l h n n", even_or_full)}),
             row("l=5 h=4 n=3", note="five layers"),
         ),
         CASES.criterion("any share for the stream", 2).on(
-            row("l=3 h=2 n=5", given={"residual": 0.25}, note="residual = 0.25"),
-            row("l=2 h=3 n=4", given={"residual": 0.8}, note="residual = 0.8"),
+            row("l=3 h=2 n=5", arguments={"residual": 0.25}, note="residual = 0.25"),
+            row("l=2 h=3 n=4", arguments={"residual": 0.8}, note="residual = 0.8"),
         ),
         CASES.criterion("one layer, one head, one token, a share of 0 or 1", 1).on(
-            row("l=3 h=2 n=5", given={"residual": 0.0}, note="residual = 0"),
-            row("l=3 h=2 n=5", given={"residual": 1.0}, note="residual = 1"),
+            row("l=3 h=2 n=5", arguments={"residual": 0.0}, note="residual = 0"),
+            row("l=3 h=2 n=5", arguments={"residual": 1.0}, note="residual = 1"),
             row("l=1 h=3 n=5", note="one layer"),
             row("l=3 h=1 n=5", note="one head"),
             row("l=2 h=3 n=1", note="one token"),

@@ -114,7 +114,8 @@ EXERCISE = exercise(
             ROW.but(then={}, note=cases.OTHER_NUMBERS),
         ),
         CASES.criterion("d_v may differ from d_k; one token", 1).on(
-            row("n=1 d_model=3 d_k=4 d_v=11", note="one token, d_v = 11")
+            ROW.but("d_v=7", note="d_v = 7"),
+            row("n=1 d_model=3 d_k=4 d_v=11", note="one token, d_v = 11"),
         ),
         CASES.criterion("bias=True adds a bias to each projection", 1).on(
             BIASED,
@@ -122,16 +123,16 @@ EXERCISE = exercise(
             BIASED.but(zero=("W_q.bias", "W_k.weight", "W_v.weight"), note="the others are 0"),
         ),
         CASES.criterion("a mask, True where attention is allowed", 1).on(
-            ROW.but(given={"mask": hole("n n")}),
-            ROW.but("d_v=3", given={"mask": hole("1 n")}, note="one row for all queries"),
-            ROW.but(batch=(2,), given={"mask": hole("... n n")}, note="a batch of masks"),
-            ROW.but(batch=(7,), given={"mask": hole("n n")}, note=cases.ONE_MASK),
+            ROW.but(arguments={"mask": hole("n n")}),
+            ROW.but("d_v=3", arguments={"mask": hole("1 n")}, note="one row for all queries"),
+            ROW.but(batch=(2,), arguments={"mask": hole("... n n")}, note="a batch of masks"),
+            ROW.but(batch=(7,), arguments={"mask": hole("n n")}, note=cases.ONE_MASK),
             FAR_BELOW,
         ),
         CASES.criterion("weights(x, mask) returns the attention map", 2).on(
             MAP_BY_HAND,
             BIASED.but("d_v=7", batch=(2,), method="weights", note="a batch"),
-            ROW.but(given={"mask": hole("n n")}, method="weights"),
+            ROW.but(arguments={"mask": hole("n n")}, method="weights"),
             ROW.but(then={}, method="weights", note=cases.OTHER_NUMBERS),
         ),
         CASES.criterion("batches", 1).on(*ROWS.batches),
@@ -140,7 +141,7 @@ EXERCISE = exercise(
         ),
         CASES.criterion("gradients reach x and every weight", 2).on(
             *(one.but("d_v=3", options=BIASED.options) for one in ROWS.gradients),
-            ROW.but(given={"mask": hole("n n")}, use=call_module_with_gradients),
+            ROW.but(arguments={"mask": hole("n n")}, use=call_module_with_gradients),
         ),
         unchanged(),
     ),

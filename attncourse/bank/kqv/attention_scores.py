@@ -38,7 +38,12 @@ EXERCISE = exercise(
         ),
         CASES.criterion("batches", 1).on(
             *ROWS.contiguous,
-            row("m=5 n=7 d_k=4", batch=(2,), given={"key": Drawn("n d_k")}, note="one for a batch"),
+            row(
+                "m=5 n=7 d_k=4",
+                batch=(2,),
+                arguments={"key": Drawn("n d_k")},
+                note="one for a batch",
+            ),
         ),
         CASES.criterion(cases.SCATTERED, 1).on(*ROWS.not_contiguous),
         CASES.criterion("float32, large and small entries", 1).on(

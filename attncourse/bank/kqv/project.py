@@ -48,6 +48,14 @@ EXERCISE = exercise(
             You multiply by the transposed weight, as `nn.Linear` and `F.linear` do with theirs,
             which are stored as (d_out, d_in). Here `weight` is (d_in, d_out): `x @ weight`.
         """).whole(lambda x, weight: x @ weight.mT),
+        mistake("""the weight reshaped, not transposed
+            `reshape` and `view` hand the numbers of `weight` out anew in the order of memory, so
+            that a column holds numbers of several. `nn.Linear`'s layout is the transpose,
+            `weight.mT`; here you need none: `x @ weight`.
+        """).whole(
+            lambda x, weight: x @ weight.reshape(weight.shape[::-1]).mT,
+            lambda x, weight: x @ weight.mT.reshape(weight.shape),
+        ),
         mistake("""the weight stands on the left
             `weight @ x` is how papers write it that keep a token in a column. Here a token is a
             row, so the weight stands on the right: `x @ weight`.

@@ -87,18 +87,18 @@ EXERCISE = exercise(
         ),
         CASES.criterion("a mask, True where attention is allowed", 1).on(
             MASKED_BY_HAND,
-            NARROW.but(given={"mask": hole("m n")}),
-            NARROW.but(given={"mask": hole("1 n")}, note="one row of the mask for all queries"),
-            NARROW.but(batch=(2,), given={"mask": hole("... 1 n")}, note="a batch of masks"),
-            NARROW.but("n=5", batch=(5,), given={"mask": hole("m n")}, note=cases.ONE_MASK),
+            NARROW.but(arguments={"mask": hole("m n")}),
+            NARROW.but(arguments={"mask": hole("1 n")}, note="one row of the mask for all queries"),
+            NARROW.but(batch=(2,), arguments={"mask": hole("... 1 n")}, note="a batch of masks"),
+            NARROW.but("n=5", batch=(5,), arguments={"mask": hole("m n")}, note=cases.ONE_MASK),
         ),
         CASES.criterion("masked scores far from the others", 1).on(
             MASKED_FAR_BELOW, MASKED_FAR_ABOVE
         ),
         CASES.criterion("another scale", 1).on(
-            NARROW.but(given={"scale": 3.0}),  # neither √d_k nor d_k, nor one over them
-            NARROW.but(given={"scale": 0.0}),
-            NARROW.but(batch=(2,), given={"mask": hole("m n"), "scale": 0.3}, note="a batch"),
+            NARROW.but(arguments={"scale": 3.0}),  # neither √d_k nor d_k, nor one over them
+            NARROW.but(arguments={"scale": 0.0}),
+            NARROW.but(batch=(2,), arguments={"mask": hole("m n"), "scale": 0.3}, note="a batch"),
         ),
         CASES.criterion("batches", 1).on(*ROWS.batches),
         CASES.criterion("float32, large and small scores", 1).on(
@@ -110,7 +110,7 @@ EXERCISE = exercise(
             *ROWS.gradients,
             NARROW.but(
                 batch=(2,),
-                given={"mask": hole("m n")},
+                arguments={"mask": hole("m n")},
                 use=with_gradients("query", "key", "value"),
                 note="a batch of 2, one mask for both",
             ),

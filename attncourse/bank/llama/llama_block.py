@@ -346,26 +346,27 @@ EXERCISE = exercise(
             row("n=5 d_model=32 h=8 h_kv=2 d_ff=5", batch=(2,), note="8 and 2, a batch of 2"),
         ),
         CASES.criterion("positions turn queries and keys", 3).on(
-            ROW.but(given=PLACES, note="positions that leave some out"),
-            WIDE.but(given=PLACES, note="positions that leave some out"),
+            ROW.but(arguments=PLACES, note="positions that leave some out"),
+            WIDE.but(arguments=PLACES, note="positions that leave some out"),
             WIDE.but(options={"base": 100.0}, note="base = 100"),
             row("n=19 d_model=64 h=4 h_kv=2 d_ff=3", options={"base": 1e5}, note="base = 100,000"),
-            ROW.but(batch=(3,), given=PLACES, note="a batch of 3"),
-            ROW.but(given=FALLING, note="positions that fall: a token sees those before it"),
+            ROW.but(batch=(3,), arguments=PLACES, note="a batch of 3"),
+            ROW.but(arguments=FALLING, note="positions that fall: a token sees those before it"),
         ),
         CASES.criterion("a mask takes the place of the causal one", 2).on(
-            ROW.but(given={"mask": hole("n n")}, note="(n, n)"),
-            ROW.but(batch=(2,), given={"mask": hole("... n n")}, note="(b, n, n)"),
-            ROW.but(batch=(6,), given={"mask": hole("... n n")}, note="(b, n, n), b = h"),
-            ROW.but("n=5", batch=(5,), given={"mask": hole("n n")}, note=ONE_MASK),
+            ROW.but(arguments={"mask": hole("n n")}, note="(n, n)"),
+            ROW.but(batch=(2,), arguments={"mask": hole("... n n")}, note="(b, n, n)"),
+            ROW.but(batch=(6,), arguments={"mask": hole("... n n")}, note="(b, n, n), b = h"),
+            ROW.but("n=5", batch=(5,), arguments={"mask": hole("n n")}, note=ONE_MASK),
             ROW.but(
-                given={"mask": hole("n n"), "positions": Drawn("n", places)}, note="with positions"
+                arguments={"mask": hole("n n"), "positions": Drawn("n", places)},
+                note="with positions",
             ),
         ),
         CASES.criterion("a row without a key gets attention 0, never NaN", 1).on(
             ROW.but(
                 batch=(3,),
-                given={"mask": Drawn("... n n", from_the_left)},
+                arguments={"mask": Drawn("... n n", from_the_left)},
                 note="padded on the left",
             ),
         ),

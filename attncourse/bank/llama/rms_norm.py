@@ -67,21 +67,21 @@ EXERCISE = exercise(
                     row("d=5"),
                     row("d=7", batch=(7,), note="as many tokens as features"),
                     row("d=2", batch=(3,)),
-                    row("d=7", batch=(3,), given={"x": FAR_FROM_0}, note="rows far from 0"),
+                    row("d=7", batch=(3,), arguments={"x": FAR_FROM_0}, note="rows far from 0"),
                 )(rng),
             ]
         ),
         Criterion("times gain, which may be left out", 2).on(
             CASES(
-                SEQUENCES.but(given=GAIN),
-                row("d=7", batch=(7,), given=GAIN, note="as many tokens as features"),
+                SEQUENCES.but(arguments=GAIN),
+                row("d=7", batch=(7,), arguments=GAIN, note="as many tokens as features"),
             )
         ),
         Criterion("eps inside the root", 2).on(
             lambda rng: [
                 *CASES(
-                    SEQUENCES.but(given={"eps": 0.1}, note="eps = 0.1"),
-                    SEQUENCES.but(given={"eps": 1e-12}, factor=1e-3, note="eps = 1e-12"),
+                    SEQUENCES.but(arguments={"eps": 0.1}, note="eps = 0.1"),
+                    SEQUENCES.but(arguments={"eps": 1e-12}, factor=1e-3, note="eps = 1e-12"),
                     SEQUENCES.but(factor=0.003, note="entries near eps"),
                 )(rng)
             ]
@@ -90,9 +90,9 @@ EXERCISE = exercise(
         CASES.criterion("one feature; float32, large and small entries, zeros", 1).on(
             row("d=1", batch=(3,), note="one feature"),
             SEQUENCES.but(zero=("x",), note="rows of zeros"),
-            SEQUENCES.but(given=GAIN, zero=("gain",), note="a gain of 0"),
+            SEQUENCES.but(arguments=GAIN, zero=("gain",), note="a gain of 0"),
             *ROWS.numbers,
-            ROWS.single.but(batch=(3,), given=GAIN, note="float32, with gain"),
+            ROWS.single.but(batch=(3,), arguments=GAIN, note="float32, with gain"),
             once_more(BY_HAND),
         ),
         ALL_GIVEN.criterion("gradients reach x and gain", 1).on(*GIVEN_ROWS.gradients),

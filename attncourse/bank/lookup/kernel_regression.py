@@ -51,7 +51,7 @@ CASES = CurveTable(
 ROWS = standard(CASES, large="x_query")
 ROW = row("m=5 n=7")
 BY_HAND = points([0, 1, 3], [0, 1, 2, 4], [1, 3, 2, 6])
-LARGE_X = ROW.but(factor={"x": 1e3, "x_query": 1e3}, given={"bandwidth": 700.0})
+LARGE_X = ROW.but(factor={"x": 1e3, "x_query": 1e3}, arguments={"bandwidth": 700.0})
 
 # --- decisions and mistakes ----------------------------------------------------------------------
 
@@ -178,7 +178,7 @@ EXERCISE = exercise(
             BY_HAND, ROW
         ),
         CASES.criterion("at any bandwidth", 1).on(
-            *(ROW.but(given={"bandwidth": h}) for h in (0.6, 1.5, 4.0))
+            *(ROW.but(arguments={"bandwidth": h}) for h in (0.6, 1.5, 4.0))
         ),
         CASES.criterion("finite far from every x", 2).on(
             points([60, -50], [0, 1, 2], [5, 7, 9], "queries far from every x"),
@@ -192,14 +192,14 @@ EXERCISE = exercise(
         CASES.criterion("any number of queries and points", 1).on(
             row("m=1 n=5", note="m = 1"),
             row("m=3 n=1", note="n = 1: the curve is flat"),
-            row("m=11 n=5", given={"bandwidth": 0.7}, note="more queries than points"),
+            row("m=11 n=5", arguments={"bandwidth": 0.7}, note="more queries than points"),
         ),
         CASES.criterion("batches", 1).on(*ROWS.batches),
         CASES.criterion("large, small and whole numbers, float32", 1).on(
             ROW.but(factor={"y": 1e7}, note="large y"),
             LARGE_X.but(note="large x, with a bandwidth to match"),
             ROWS.single,
-            *(one.but(given={"bandwidth": 9.0}) for one in ROWS.integers),
+            *(one.but(arguments={"bandwidth": 9.0}) for one in ROWS.integers),
             ROWS.extreme[1].but(factor={"x_query": 1e-7}),
             once_more(BY_HAND),
         ),

@@ -21,7 +21,7 @@ ROWS = standard(CASES, d=3)
 ROW = row("m=5 n=7 d=3 d_v=2")
 ONE_QUERY, NUMBERS = {"query": Drawn("d", normal)}, {"values": Drawn("n", normal)}
 ONE_DICTIONARY = {"keys": Drawn("n d", normal), "values": Drawn("n d_v", normal)}
-BATCH_OF_QUERIES = row("m=3 n=5 d=7 d_v=4", batch=(2,), given=ONE_DICTIONARY)
+BATCH_OF_QUERIES = row("m=3 n=5 d=7 d_v=4", batch=(2,), arguments=ONE_DICTIONARY)
 KEYS = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
 BY_HAND = Case((np.array([1.0, 0.0]), KEYS, np.array([10.0, 20.0, 40.0])))
 FAR_SCORES = ROW.but(factor={"query": 100, "keys": 100})
@@ -115,17 +115,17 @@ EXERCISE = exercise(
     picture=True,
     criteria=(
         CASES.criterion("one query, values that are numbers", 2).on(
-            BY_HAND, ROW.but(given={**ONE_QUERY, **NUMBERS})
+            BY_HAND, ROW.but(arguments={**ONE_QUERY, **NUMBERS})
         ),
         CASES.criterion("many queries, values that are vectors", 2).on(
             Case((np.array([[1.0, 0.0], [0.0, 2.0]]), KEYS, FOUR_FEATURES)),
             ROW,
-            ROW.but(given=NUMBERS, note="many queries, values that are numbers"),
-            ROW.but(given=ONE_QUERY, note="one query, values that are vectors"),
+            ROW.but(arguments=NUMBERS, note="many queries, values that are numbers"),
+            ROW.but(arguments=ONE_QUERY, note="one query, values that are vectors"),
         ),
         CASES.criterion("at any temperature", 1).on(
-            ROW.but(given={"temperature": 0.4}),
-            ROW.but(given={**ONE_QUERY, **NUMBERS, "temperature": 3.0}),
+            ROW.but(arguments={"temperature": 0.4}),
+            ROW.but(arguments={**ONE_QUERY, **NUMBERS, "temperature": 3.0}),
         ),
         CASES.criterion("sizes of 1, memory layout", 1).on(
             row("m=1 n=5 d=7 d_v=2", note="m = 1: the result keeps its axis"),
@@ -137,7 +137,7 @@ EXERCISE = exercise(
         ),
         CASES.criterion("large, small and whole numbers, float32", 1).on(
             FAR_SCORES.but(note="scores in the thousands"),
-            FAR_SCORES.but(given={"temperature": 0.5}, note="large and divided"),
+            FAR_SCORES.but(arguments={"temperature": 0.5}, note="large and divided"),
             Case(
                 (np.array([[-40.0, 0.0], [3.0, 1.0]]), 40 * KEYS[[0, 2]] + KEYS[:2], TWO_ROWS),
                 note="scores far below 0",

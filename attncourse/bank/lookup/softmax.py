@@ -148,24 +148,24 @@ EXERCISE = exercise(
         CASES.criterion("weights in proportion to exp(x), summing to 1", 3).on(
             BY_HAND,
             Case((TWO_ROWS,), note="two rows"),
-            row("n=7", given={"x": Drawn("5 n", normal)}),
+            row("n=7", arguments={"x": Drawn("5 n", normal)}),
         ),
         CASES.criterion("along any axis", 2).on(
             Case((np.array([[0.0, 1.0], [2.0, 0.0], [1.0, 1.0]]),), {"axis": 0}),
-            row("n=7", batch=(3, 5), given={"axis": 1}),
-            row("n=7", batch=(3, 5), given={"axis": -3}),
+            row("n=7", batch=(3, 5), arguments={"axis": 1}),
+            row("n=7", batch=(3, 5), arguments={"axis": -3}),
         ),
         CASES.criterion("at any temperature", 2).on(
             replace(BY_HAND, kwargs={"temperature": 0.5}),
-            row("n=7", batch=(5,), given={"temperature": 3.0}),
-            row("n=5", batch=(3,), given={"axis": 0, "temperature": 0.2}),
+            row("n=7", batch=(5,), arguments={"temperature": 3.0}),
+            row("n=5", batch=(3,), arguments={"axis": 0, "temperature": 0.2}),
         ),
         CASES.criterion("finite for large scores", 2).on(
-            row("n=5", given=near("n", 1e4), note="scores near 10000"),
-            row("n=5", given=near("2 n", -1e4), note="scores near −10000"),
-            row("n=5", given=near("3 n", 1e4, 0, -1e4), note="rows far apart"),
+            row("n=5", arguments=near("n", 1e4), note="scores near 10000"),
+            row("n=5", arguments=near("2 n", -1e4), note="scores near −10000"),
+            row("n=5", arguments=near("3 n", 1e4, 0, -1e4), note="rows far apart"),
             Case((FAR_APART,), note="scores thousands apart in one row"),
-            row("n=5", given=near("3 n", 1e4) | {"temperature": 0.5}, note="large and divided"),
+            row("n=5", arguments=near("3 n", 1e4) | {"temperature": 0.5}, note="large and divided"),
             ROWS.extreme[0],
         ),
         CASES.criterion("batches, memory layout, whole numbers, float32", 1).on(

@@ -12,8 +12,9 @@ from attncourse.checks.writing.recipes import made, mistake
 
 THE_FUTURE = (  # the usual first lines of a causal mask, taken for the whole of it
     mistake("""the future in place of the past
-    You keep the keys that come later, as `triu` does. Return the past, in booleans, True
-    where attention is allowed: `torch.ones(m, n, dtype=torch.bool).tril(n − m)`.""").by(
+    You keep the keys that come later, as `triu` does, and count the queries from 0. They are the
+    last m of n positions. Return the past, in booleans, True where attention is allowed:
+    `torch.ones(m, n, dtype=torch.bool).tril(n − m)`.""").by(
         *(
             {
                 "compare": lambda ahead, k=k: ahead >= k,

@@ -46,7 +46,7 @@ TENSORS = {
 
 
 def leak_case(kind: str, x: torch.Tensor, mask: torch.Tensor, note: str = "", **tensors) -> Case:
-    """``leak(f, x, mask)`` with f = ``FUNCTIONS[kind]`` of the callers and these tensors."""
+    """``leak(f, x, mask)`` with f = ``LENT_FUNCTIONS[kind]`` of the callers and these tensors."""
     told = "; ".join(text for text in (FORMULAS[kind], note) if text)
     return Case((kind, x, mask), tensors, use=call_on_function, note=told, shown="leak(f, x, mask)")
 
@@ -60,7 +60,7 @@ class LeakTable(CaseTable):
     """Cases of ``leak``. A row's options are f's name and how far ahead its own mask looks."""
 
     def case(self, rng: Rng, row: Row) -> Case:
-        x, mask = self.arguments(rng, {**self.spec, **row.given}, row).values()
+        x, mask = self.arguments(rng, {**self.spec, **row.arguments}, row).values()
         kind = row.options.get("f", "squashed_mix")
         plain = Row(row.sizes)
         tensors = {
@@ -94,7 +94,8 @@ ONE_FEATURE = linear_case(
     torch.float32,
 )
 SQUARE = row(
-    "m=5 n=5 d=3", given={"mask": Drawn("m n", lambda rng, shape: np.tri(shape[0], shape[1]) > 0)}
+    "m=5 n=5 d=3",
+    arguments={"mask": Drawn("m n", lambda rng, shape: np.tri(shape[0], shape[1]) > 0)},
 )
 ALL = {"mask": Drawn("m n", lambda rng, shape: np.ones(shape, bool))}
 NONE = {"mask": Drawn("m n", lambda rng, shape: np.zeros(shape, bool))}
@@ -182,7 +183,7 @@ EXERCISE = exercise(
             BY_HAND,
             SQUARE,
             SQUARE.but(options=PRODUCT),
-            SQUARE.but(given={}),
+            SQUARE.but(arguments={}),
         ),
         # Of several, the largest derivative is a negative one somewhere, and of a later query.
         CASES.criterion("finds attention that looks ahead", 1).on(
@@ -194,12 +195,12 @@ EXERCISE = exercise(
         CASES.criterion("0 where nothing leaks", 1).on(
             NO_LEAK,
             SQUARE.but(options=ATTENTION | {"ahead": 0}, note="allowed is the mask"),
-            SQUARE.but(options={"f": "linear_mix"}, given=ALL, note="nothing is masked"),
+            SQUARE.but(options={"f": "linear_mix"}, arguments=ALL, note="nothing is masked"),
         ),
         CASES.criterion("any number of queries, keys and features, of any size", 1).on(
             row("m=2 n=5 d=3", note="two queries, five keys"),
-            row("m=5 n=3 d=4", given={"mask": hole("1 n")}, note="one row of the mask for all"),
-            row("m=1 n=1 d=3", given=NONE, note="one token, which may not see itself"),
+            row("m=5 n=3 d=4", arguments={"mask": hole("1 n")}, note="one row of the mask for all"),
+            row("m=1 n=1 d=3", arguments=NONE, note="one token, which may not see itself"),
             ONE_FEATURE,
             *(one.but(options=PRODUCT) for one in ROWS.extreme),
             once_more(BY_HAND),
@@ -207,7 +208,7 @@ EXERCISE = exercise(
         CASES.criterion("batches", 1).on(
             *ROWS.batches[:3],
             *(one.but("n=3") for one in ROWS.batches[3:]),  # one key would hide a mistake
-            SQUARE.but(batch=(2,), given={"mask": hole("... 1 n")}, note="a mask for each"),
+            SQUARE.but(batch=(2,), arguments={"mask": hole("... 1 n")}, note="a mask for each"),
         ),
         unchanged(),
     ),

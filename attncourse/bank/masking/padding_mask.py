@@ -20,7 +20,7 @@ def lengths(*numbers: int, dtype: torch.dtype = torch.int64) -> torch.Tensor:
 def padded(n: int, *batch: int, **special) -> Row:
     """Sequences of any lengths from 0 to n."""
     drawn = Drawn("...", lambda rng, shape: rng.integers(0, n + 1, shape))
-    return row(f"n={n}", batch=batch, given={"lengths": drawn}, **special)
+    return row(f"n={n}", batch=batch, arguments={"lengths": drawn}, **special)
 
 
 BY_HAND = Case((lengths(3, 1, 4), 5))

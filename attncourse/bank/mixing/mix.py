@@ -93,10 +93,10 @@ EXERCISE = exercise(
         ),
         CASES.criterion("batches", 1).on(
             *ROWS.batches,
-            row("m=5 n=5 d=7", batch=(2, 3), given=ONE_A, note="two batch axes on X"),
+            row("m=5 n=5 d=7", batch=(2, 3), arguments=ONE_A, note="two batch axes on X"),
         ),
         CASES.criterion("any weights and any size of number", 1).on(
-            row("m=5 n=5 d=3", given={"A": Drawn("m n", normal)}, note="any A"),
+            row("m=5 n=5 d=3", arguments={"A": Drawn("m n", normal)}, note="any A"),
             *ROWS.numbers,
             Case((A_BY_HAND, X_BY_HAND), note="integers in X"),
             Case((WHOLE_A, X_BY_HAND + 0.5), note="integers in A"),

@@ -56,7 +56,7 @@ NO_BIAS = {"bias": False}
 ONE = row("m=7 d_model=12 h=3")
 TWO = ONE.but(batch=(2,))
 THREE = ONE.but(batch=(3,))  # as many sequences as heads
-ACROSS = row("m=5 n=7 d_model=12 h=3", given=BOTH)
+ACROSS = row("m=5 n=7 d_model=12 h=3", arguments=BOTH)
 GROUPED = row("m=5 d_model=16 h=4", options={"n_kv_heads": 2})
 WIDE = row("m=5 n=7 d_model=24 h=6", batch=(2,))
 CROSSED = row("m=5 n=7 d_model=8 h=2")
@@ -308,51 +308,51 @@ EXERCISE = exercise(
             ONE.but(then={}, note=cases.OTHER_NUMBERS),
         ),
         CASES.criterion("keys and values from elsewhere", 2).on(
-            CROSSED.but(given=KEY, note="no value given: it is the key"),
+            CROSSED.but(arguments=KEY, note="no value given: it is the key"),
             ACROSS,
-            ACROSS.but("m=19 n=3", given=KEY, note="as many keys as heads"),
-            CROSSED.but("m=2 n=17", given=BOTH, note="many keys"),
-            CROSSED.but("m=3 n=2", batch=(2,), given=BOTH, note="a batch of 2"),
-            ONE.but(given=VALUE_ALONE, note="a value and no key: the key is the query"),
+            ACROSS.but("m=19 n=3", arguments=KEY, note="as many keys as heads"),
+            CROSSED.but("m=2 n=17", arguments=BOTH, note="many keys"),
+            CROSSED.but("m=3 n=2", batch=(2,), arguments=BOTH, note="a batch of 2"),
+            ONE.but(arguments=VALUE_ALONE, note="a value and no key: the key is the query"),
         ),
         CASES.criterion("fewer key and value heads, one among them", 2).on(
             GROUPED.but("m=7"),
             GROUPED.but(options={"n_kv_heads": 1}, note="one for all"),
             WIDE.but(options={"n_kv_heads": 2}, note="runs of three, a batch of 2"),
-            WIDE.but(options={"n_kv_heads": 3}, given=KEY, note="keys from elsewhere"),
-            ROWS.batches[1].but("n=4", options={"n_kv_heads": 4}, given=KEY),
+            WIDE.but(options={"n_kv_heads": 3}, arguments=KEY, note="keys from elsewhere"),
+            ROWS.batches[1].but("n=4", options={"n_kv_heads": 4}, arguments=KEY),
         ),
         CASES.criterion("bias=False leaves every bias out", 1).on(
             ONE.but(options=NO_BIAS),
             GROUPED.but(options={**GROUPED.options, **NO_BIAS}),
         ),
         CASES.criterion("a mask for every head", 2).on(
-            ONE.but(given=masked("m m"), note="(m, n)"),
-            THREE.but(given=masked("m m"), note="(m, n), a batch of 3"),
-            ONE.but(batch=(7,), given=masked("m m"), note=cases.ONE_MASK),
-            TWO.but(given=EACH, note="(b, m, n)"),
-            THREE.but(given=EACH, note="(b, m, n), as many as heads"),
+            ONE.but(arguments=masked("m m"), note="(m, n)"),
+            THREE.but(arguments=masked("m m"), note="(m, n), a batch of 3"),
+            ONE.but(batch=(7,), arguments=masked("m m"), note=cases.ONE_MASK),
+            TWO.but(arguments=EACH, note="(b, m, n)"),
+            THREE.but(arguments=EACH, note="(b, m, n), as many as heads"),
             CROSSED.but(
                 batch=(2,),
-                given=masked("... m n", **KEY),
+                arguments=masked("... m n", **KEY),
                 note="(b, m, n), keys from elsewhere, as many sequences as heads",
             ),
-            CROSSED.but("m=11", given=masked("m n", FAR_OFF), note="(m, n), scores far from 0"),
+            CROSSED.but("m=11", arguments=masked("m n", FAR_OFF), note="(m, n), scores far from 0"),
         ),
         CASES.criterion("a mask for each head", 1).on(
-            TWO.but(given=masked("... h m m"), note="(b, h, m, n)"),
-            THREE.but(given=masked("... h m m"), note="(b, h, m, n), b = h"),
-            GROUPED.but(batch=(2,), given=masked("... h m m"), note="(b, h, m, n), n_kv_heads"),
+            TWO.but(arguments=masked("... h m m"), note="(b, h, m, n)"),
+            THREE.but(arguments=masked("... h m m"), note="(b, h, m, n), b = h"),
+            GROUPED.but(batch=(2,), arguments=masked("... h m m"), note="(b, h, m, n), n_kv_heads"),
         ),
         CASES.criterion("weights(...) returns a map for each head", 2).on(
             MAPS_BY_HAND,
             ONE.but(method="weights"),
             ONE.but(then={}, method="weights", note=cases.OTHER_NUMBERS),
-            ACROSS.but(batch=(2,), given=KEY, method="weights", note="keys from elsewhere"),
+            ACROSS.but(batch=(2,), arguments=KEY, method="weights", note="keys from elsewhere"),
             ACROSS.but(method="weights", note="a value that plays no part"),
             GROUPED.but(method="weights"),
-            THREE.but(given=EACH, method="weights", note="(b, m, n), as many as heads"),
-            TWO.but(given=masked("... h m m"), method="weights", note="(b, h, m, n)"),
+            THREE.but(arguments=EACH, method="weights", note="(b, m, n), as many as heads"),
+            TWO.but(arguments=masked("... h m m"), method="weights", note="(b, h, m, n)"),
         ),
         CASES.criterion("batches", 1).on(
             *ROWS.batches,
@@ -361,8 +361,8 @@ EXERCISE = exercise(
         CASES.criterion("one head, query or key; float32, large scores, weights of 0", 1).on(
             row("m=5 d_model=4 h=1", note="one head"),
             row("m=1 d_model=8 h=2", note="one token"),
-            CROSSED.but("m=1 n=17", given=BOTH, note="one query, many keys"),
-            CROSSED.but("m=2 n=1", given=BOTH, note="one key"),
+            CROSSED.but("m=1 n=17", arguments=BOTH, note="one query, many keys"),
+            CROSSED.but("m=2 n=1", arguments=BOTH, note="one key"),
             ROWS.single.but("d_model=21", note="float32, d_head = 7"),
             *ROWS.extreme,
             *SOME_ARE_0,
@@ -375,7 +375,7 @@ EXERCISE = exercise(
             ),
             GROUPED.but(
                 "n=7",
-                given=masked("m n", **KEY),
+                arguments=masked("m n", **KEY),
                 use=callers.call_module_with_gradients,
                 note="with a mask, all at once",
             ),

@@ -72,7 +72,7 @@ ROW = row("n=7 d=6", dtype="float32")
 
 def at(places: Callable, note: str, one: Row = ROW) -> Row:
     """A row with other positions."""
-    return one.but(given={"positions": Drawn("n", places)}, note=note)
+    return one.but(arguments={"positions": Drawn("n", places)}, note=note)
 
 
 def single(*rows: Row) -> tuple[Row, ...]:
@@ -148,7 +148,7 @@ EXERCISE = exercise(
         ),
         TOKENS.criterion("batches", 1).on(*single(*ROWS.batches)),
         Criterion("another base", 1).on(
-            lambda rng: TOKENS(ROW.but(given={"base": float(rng.uniform(2, 50))}))(rng)
+            lambda rng: TOKENS(ROW.but(arguments={"base": float(rng.uniform(2, 50))}))(rng)
         ),
         TOKENS.criterion("angles in float64, results in the dtype of x", 1).on(
             IN_FLOAT64,

@@ -78,7 +78,7 @@ EXERCISE = exercise(
         ),
         CASES.criterion("a weight of 0 adds 0", 2).on(
             Case((tensor([[1, 0, 0], [0.5, 0, 0.5]]),), note="weights of 0"),
-            THREE.but(given={"weights": Drawn("... n", with_zeros)}, note="weights of 0"),
+            THREE.but(arguments={"weights": Drawn("... n", with_zeros)}, note="weights of 0"),
         ),
         CASES.criterion("one query, one key, any memory layout", 1).on(
             Case((tensor([[1], [1], [1]]),), note="one key"),
@@ -88,8 +88,8 @@ EXERCISE = exercise(
         CASES.criterion("batches", 1).on(*ROWS.batches, TWO_AXES),
         CASES.criterion("float32, tiny weights, many keys", 1).on(
             ROWS.single.but(batch=(3,)),
-            THREE.but("n=7", given={"weights": Drawn("... n", saturated)}, note="saturated"),
-            THREE.but("n=24", given={"weights": Drawn("... n", graded)}, note="1/2 to 1e-10"),
+            THREE.but("n=7", arguments={"weights": Drawn("... n", saturated)}, note="saturated"),
+            THREE.but("n=24", arguments={"weights": Drawn("... n", graded)}, note="1/2 to 1e-10"),
             row("n=500", batch=(2,), note="500 keys"),
             once_more(BY_HAND),
         ),

@@ -87,7 +87,7 @@ EXERCISE = exercise(
         CASES.criterion("float32 and saturated weights", 1).on(
             ROWS.single.but(batch=(3,)),
             Case((tensor([[0, 1, 0, 0]]),), note="saturated: J is 0"),
-            THREE.but(given={"p": Drawn("... n", saturated)}, note="nearly saturated"),
+            THREE.but(arguments={"p": Drawn("... n", saturated)}, note="nearly saturated"),
             once_more(BY_HAND),
         ),
         CASES.criterion("gradients reach p", 1).on(*ROWS.gradients),

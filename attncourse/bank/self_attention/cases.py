@@ -33,7 +33,9 @@ def criteria_of_tokens(first: str) -> tuple[Criterion, ...]:
         ),
         TOKENS.criterion("batches", 1).on(*ROWS.batches),
         TOKENS.criterion("large, small and whole numbers, float32", 1).on(
-            row("n=5 d=3", given=MANY_LENGTHS, note="scores in the thousands, one short vector"),
+            row(
+                "n=5 d=3", arguments=MANY_LENGTHS, note="scores in the thousands, one short vector"
+            ),
             LONGER,
             Case((BY_HAND.args[0].astype(int),), note="whole numbers"),
             ROWS.single,

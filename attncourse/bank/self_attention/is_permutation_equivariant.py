@@ -96,7 +96,7 @@ def trial(name: str, case: Case) -> Case:
 def drawing(tokens: int, seed: int, note: str) -> Row:
     """Tokens with a generator whose first orders are special."""
     given = {"rng": np.random.default_rng(seed)}
-    return row(f"n={tokens} d=3", given=given, note=f"a generator {note}")
+    return row(f"n={tokens} d=3", arguments=given, note=f"a generator {note}")
 
 
 # What ``rng.permutation`` draws first with these seeds is held by a test.
@@ -141,12 +141,12 @@ NOT_FOOLED = tried(
 )
 UP_TO_ATOL = tried(
     ("with_rounding", FIVE.but(note="inside the default tolerance")),
-    ("with_rounding", FIVE.but(given={"atol": 0.0})),
-    ("scaled_features", FIVE.but(given={"atol": 0.0})),
+    ("with_rounding", FIVE.but(arguments={"atol": 0.0})),
+    ("scaled_features", FIVE.but(arguments={"atol": 0.0})),
     ("drifting", FIVE.but(note="outside the default tolerance")),
-    ("drifting", FIVE.but(given={"atol": 5e-3})),
-    ("first_raised", row("n=101 d=3", given={"X": Drawn("n d", spaced), "atol": 0.5})),
-    ("numbered", FIVE.but(factor=1e7, given=ONE_TO_TWO, note="tokens in the millions")),
+    ("drifting", FIVE.but(arguments={"atol": 5e-3})),
+    ("first_raised", row("n=101 d=3", arguments={"X": Drawn("n d", spaced), "atol": 0.5})),
+    ("numbered", FIVE.but(factor=1e7, arguments=ONE_TO_TWO, note="tokens in the millions")),
     ("weighted", FIVE.but(factor=5e-7, cancel=True, note="small tokens that cancel")),
 )
 DRAWN = Case(

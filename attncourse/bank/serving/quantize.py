@@ -47,12 +47,12 @@ class Quantized(CaseTable):
     spec: Any = field(default_factory=lambda: {"x": "... d"})
 
     def case(self, rng: Rng, row: Row) -> Case:
-        drawn = CaseTable(self.spec, how=partial(between_steps, **row.given))
+        drawn = CaseTable(self.spec, how=partial(between_steps, **row.arguments))
         return drawn.case(rng, row.but(use=CODED_PARTS))
 
 
 CASES = Quantized()
-BLOCKS = row("d=12", given={"bits": 4, "block": 4})
+BLOCKS = row("d=12", arguments={"bits": 4, "block": 4})
 ROWS = standard(CASES, d=12)
 FOUR_BITS, TWO_BITS = {"bits": 4, "block": 3}, {"bits": 2, "block": 6}
 THREE_BITS = {"bits": 3, "block": 2}
@@ -212,24 +212,26 @@ EXERCISE = exercise(
             CASES(
                 BY_HAND,
                 BLOCKS.but(batch=(3,)),
-                row("d=15", batch=(2,), given=FOUR_BITS),
-                row("d=6", batch=(6,), given=THREE_BITS, note="as many rows as numbers"),
-                row("d=12", batch=(12,), given=TWO_BITS, note="as many rows as numbers"),
+                row("d=15", batch=(2,), arguments=FOUR_BITS),
+                row("d=6", batch=(6,), arguments=THREE_BITS, note="as many rows as numbers"),
+                row("d=12", batch=(12,), arguments=TWO_BITS, note="as many rows as numbers"),
             ),
         ),
         CASES.criterion("other numbers of bits", 1).on(
-            *(row("d=12", batch=(5,), given={"bits": b, "block": 4}) for b in (2, 3, 5, 6, 7)),
-            row("d=12", batch=(2,), given={"bits": 8, "block": 6}, note="8 bits"),
+            *(row("d=12", batch=(5,), arguments={"bits": b, "block": 4}) for b in (2, 3, 5, 6, 7)),
+            row("d=12", batch=(2,), arguments={"bits": 8, "block": 6}, note="8 bits"),
         ),
         CASES.criterion("halfway between two steps: to the even one", 1).on(HALVES, LESS_HALVES),
         CASES.criterion("a block of equal numbers", 1).on(EQUAL, ALL_EQUAL, ONE_A_BLOCK),
         CASES.criterion("batches, one block a row", 1).on(
-            *(one.but("d=12", given=FOUR_BITS) for one in ROWS.batches if one.batch != (4,)),
-            row("d=4", batch=(4,), given={"bits": 3, "block": 2}, note="every axis of length 4"),
-            row("d=6", batch=(3,), given={"bits": 4, "block": 6}, note="one block a row"),
+            *(one.but("d=12", arguments=FOUR_BITS) for one in ROWS.batches if one.batch != (4,)),
+            row(
+                "d=4", batch=(4,), arguments={"bits": 3, "block": 2}, note="every axis of length 4"
+            ),
+            row("d=6", batch=(3,), arguments={"bits": 4, "block": 6}, note="one block a row"),
         ),
         CASES.criterion("float32, large and small numbers", 1).on(
-            *(one.but("d=12", given=FOUR_BITS) for one in ROWS.numbers),
+            *(one.but("d=12", arguments=FOUR_BITS) for one in ROWS.numbers),
             BLOCKS.but(factor=1e-8, note="very small"),
             once_more(BY_HAND),
         ),
@@ -258,8 +260,19 @@ EXERCISE = exercise(
         """).by(ends=of_each_place),
         mistake("""divided by 2^bits
             You divide by 2^bits. Between the first and the last of 2^bits codes lie 2^bits − 1
-            steps: the greatest number would get a code too large by one.""").by(
-            steps=lambda bits: 2**bits
+            steps: the greatest number would get a code too large by one.""")
+        .by(steps=lambda bits: 2**bits)
+        .by(
+            steps=lambda bits: 2**bits,
+            code=lambda codes, bits: codes.clamp(max=2**bits - 1),
+        ),
+        mistake("""bins in place of steps
+            You cut the range into 2^bits bins and take the number of the bin. A code is the
+            nearest of 2^bits values, of which the first is the least number and the last the
+            greatest: divide by 2^bits − 1 and round.""").by(
+            steps=lambda bits: 2**bits,
+            nearest=torch.floor,
+            code=lambda codes, bits: codes.clamp(max=2**bits - 1),
         ),
         mistake("""another number of steps
             You divide by another number. Codes go from 0 to 2^bits − 1.""")

@@ -36,8 +36,8 @@ def telling(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
 
 CASES = CaseTable({"logits": "... n_experts"}, how=telling)
 ROWS = standard(CASES)
-EIGHT = row("n_experts=8", given={"k": 2})
-FOUR = {"sizes": "n_experts=8", "batch": (4,), "given": {"k": 2}}
+EIGHT = row("n_experts=8", arguments={"k": 2})
+FOUR = {"sizes": "n_experts=8", "batch": (4,), "arguments": {"k": 2}}
 BY_HAND = Case((tensor([[math.log(3), 0, -1, -2]]), 2), note="3/4 and 1/4")
 TIES = [
     Case((tensor([[1, 2, 0, 2, 2], [3, 1, 1, 1, 0]]), 2), note="ties"),
@@ -154,16 +154,16 @@ EXERCISE = exercise(
         CASES.criterion("the softmax over the k largest, 0 elsewhere", 3).on(
             BY_HAND,
             EIGHT.but(batch=(5,)),
-            row("n_experts=7", batch=(3,), given={"k": 3}),
-            row("n_experts=6", batch=(6,), given={"k": 2}, note="as many tokens as experts"),
+            row("n_experts=7", batch=(3,), arguments={"k": 3}),
+            row("n_experts=6", batch=(6,), arguments={"k": 2}, note="as many tokens as experts"),
         ),
         CASES.criterion("of equal logits the lower index", 1).on(*TIES),
         CASES.criterion("one expert, or all of them", 1).on(
-            EIGHT.but(batch=(6,), given={"k": 1}, note="one of eight"),
-            EIGHT.but(batch=(3,), given={"k": 8}, note="all of eight"),
-            row("n_experts=1", batch=(2,), given={"k": 1}, note="one expert"),
+            EIGHT.but(batch=(6,), arguments={"k": 1}, note="one of eight"),
+            EIGHT.but(batch=(3,), arguments={"k": 8}, note="all of eight"),
+            row("n_experts=1", batch=(2,), arguments={"k": 1}, note="one expert"),
         ),
-        CASES.criterion("batches", 1).on(*(one.but(given={"k": 2}) for one in ROWS.batches)),
+        CASES.criterion("batches", 1).on(*(one.but(arguments={"k": 2}) for one in ROWS.batches)),
         CASES.criterion("float32, large and small logits", 1).on(
             *(one.but(**FOUR) for one in ROWS.numbers),
             EIGHT.but(batch=(3,), factor=1e3, note="logits in the thousands"),

@@ -121,7 +121,7 @@ EXERCISE = exercise(
             NORMED.but(factor={"gain_q": 3.0}),
         ),
         CASES.criterion("eps where it is given", 1).on(
-            NORMED.but(given={"eps": 0.5}), NORMED.but(given={"eps": 1e-3}, batch=(2,))
+            NORMED.but(arguments={"eps": 0.5}), NORMED.but(arguments={"eps": 1e-3}, batch=(2,))
         ),
         CASES.criterion("batches", 1).on(*ROWS.batches),
         CASES.criterion("one query or key, one feature, float32, large and small", 1).on(

@@ -189,11 +189,11 @@ EXERCISE = exercise(
             BY_HAND, HEADS, HEADS.but("h=4 m=4 n=4"), HEADS.but("h=2 m=3 n=6", batch=(2,))
         ),
         CASES.criterion("with a mask", 2).on(
-            HEADS.but(given=SQUARE_MASK),
-            HEADS.but("m=6 n=6", given=SQUARE_MASK),
-            HEADS.but("h=2 m=4 n=3", batch=(4,), given=SQUARE_MASK, note="one mask for all"),
-            HEADS.but("h=2", batch=(3,), given=OWN_MASK, note="a mask for each sequence"),
-            HEADS.but("m=5 n=5", batch=(2,), given=HEAD_MASK, note="a mask for each head"),
+            HEADS.but(arguments=SQUARE_MASK),
+            HEADS.but("m=6 n=6", arguments=SQUARE_MASK),
+            HEADS.but("h=2 m=4 n=3", batch=(4,), arguments=SQUARE_MASK, note="one mask for all"),
+            HEADS.but("h=2", batch=(3,), arguments=OWN_MASK, note="a mask for each sequence"),
+            HEADS.but("m=5 n=5", batch=(2,), arguments=HEAD_MASK, note="a mask for each head"),
         ),
         Criterion("a query without a key gives 0", 1).on(lambda rng: list(NO_KEYS)),
         Criterion("scores and sinks far from 0", 1).on(far_scores),

@@ -40,8 +40,8 @@ SIZES = CASES(
 )
 ZEROS = CASES(
     Case((np.array([[30.0, 40.0], [0.0, 0.0]]),) * 2, note="the second vector is zero"),
-    ROW.but(given={"X": Drawn("n d", holding_zeros)}, note="a 0 in X"),
-    ROW.but(given={"Y": Drawn("m d", holding_zeros)}, note="a 0 in Y"),
+    ROW.but(arguments={"X": Drawn("n d", holding_zeros)}, note="a 0 in X"),
+    ROW.but(arguments={"Y": Drawn("m d", holding_zeros)}, note="a 0 in Y"),
 )
 NUMBERS = CASES(
     ROWS.single,

@@ -85,12 +85,12 @@ EXERCISE = exercise(
             row("n=3 d_model=4 h=4", options=POST),
         ),
         CASES.criterion("a mask goes to the attention", 2).on(
-            ROW.but(given={"mask": hole("n n")}, note="(n, n)"),
-            ROW.but(given={"mask": hole("n n")}, options=POST, note="(n, n), post-norm"),
-            ROW.but(batch=(2,), given={"mask": hole("... n n")}, note="(b, n, n)"),
-            ROW.but(batch=(3,), given={"mask": hole("... n n")}, note="(b, n, n), b = h"),
-            ROW.but("n=5", batch=(5,), given={"mask": hole("n n")}, note=ONE_MASK),
-            ROW.but(batch=(2,), given={"mask": hole("... h n n")}, note="(b, h, n, n)"),
+            ROW.but(arguments={"mask": hole("n n")}, note="(n, n)"),
+            ROW.but(arguments={"mask": hole("n n")}, options=POST, note="(n, n), post-norm"),
+            ROW.but(batch=(2,), arguments={"mask": hole("... n n")}, note="(b, n, n)"),
+            ROW.but(batch=(3,), arguments={"mask": hole("... n n")}, note="(b, n, n), b = h"),
+            ROW.but("n=5", batch=(5,), arguments={"mask": hole("n n")}, note=ONE_MASK),
+            ROW.but(batch=(2,), arguments={"mask": hole("... h n n")}, note="(b, h, n, n)"),
         ),
         *dropout_criteria(
             2,

@@ -112,8 +112,8 @@ EXERCISE = exercise(
         Criterion("gain and bias, of which one or both may be left out", 2).on(
             lambda rng: [
                 *CASES(
-                    SEQUENCES.but(given=BOTH),
-                    SEQUENCES.but(given=GAIN, note="no bias"),
+                    SEQUENCES.but(arguments=BOTH),
+                    SEQUENCES.but(arguments=GAIN, note="no bias"),
                 )(rng),
                 bias_alone(rng, 5, 7),
             ]
@@ -121,8 +121,8 @@ EXERCISE = exercise(
         Criterion("eps inside the root", 2).on(
             lambda rng: [
                 *CASES(
-                    SEQUENCES.but(given={"eps": 0.1}, note="eps = 0.1"),
-                    SEQUENCES.but(given={"eps": 1e-12}, factor=1e-3, note="eps = 1e-12"),
+                    SEQUENCES.but(arguments={"eps": 0.1}, note="eps = 0.1"),
+                    SEQUENCES.but(arguments={"eps": 1e-12}, factor=1e-3, note="eps = 1e-12"),
                     SEQUENCES.but(factor=0.003, note="entries near eps"),
                 )(rng),
             ]
@@ -133,10 +133,10 @@ EXERCISE = exercise(
             row("d=1", batch=(3,), note="one feature: all become 0"),
             SEQUENCES.but(zero=("x",), note="rows of zeros"),
             Case((tensor([[3, 3, 3, 3]]),), note="a row without spread"),
-            SEQUENCES.but(given=BOTH, zero=("gain",), note="a gain of 0"),
-            SEQUENCES.but(given=BOTH, zero=("bias",), note="a bias of 0"),
-            row("d=7", batch=(3,), given={"x": FAR_FROM_0}, note="rows far from 0"),
-            ROWS.single.but(batch=(3,), given=BOTH, note="float32, with gain and bias"),
+            SEQUENCES.but(arguments=BOTH, zero=("gain",), note="a gain of 0"),
+            SEQUENCES.but(arguments=BOTH, zero=("bias",), note="a bias of 0"),
+            row("d=7", batch=(3,), arguments={"x": FAR_FROM_0}, note="rows far from 0"),
+            ROWS.single.but(batch=(3,), arguments=BOTH, note="float32, with gain and bias"),
             once_more(BY_HAND),
         ),
         ALL_GIVEN.criterion("gradients reach x, gain and bias", 2).on(*GIVEN_ROWS.gradients),

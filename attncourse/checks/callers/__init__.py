@@ -27,7 +27,7 @@ from attncourse.checks.callers.conversions import (
     shared_by_made,
 )
 from attncourse.checks.callers.functions import (
-    FUNCTIONS,
+    LENT_FUNCTIONS,
     call_on_function,
     orders_tried,
     same_orders,
@@ -80,7 +80,7 @@ from attncourse.checks.exercise import call_it
 
 __all__ = [
     "CALLERS",
-    "FUNCTIONS",
+    "LENT_FUNCTIONS",
     "added_in_training",
     "attend_in_steps",
     "attend_with_each_gradient",

@@ -56,19 +56,19 @@ ANOTHER_FACTOR = (
 SCALE_IGNORED = mistake("""scale is ignored
     Your scores have one scale whether `scale` is given or not. Where it is given, it takes the
     place of 1/√d_k.
-""").by(given=lambda default, scale: default)
+""").by(given_scale=lambda default, scale: default)
 SCALE_ON_TOP = mistake("""scale comes on top of 1/√d_k
     You multiply by `scale` and divide by √d_k as well. `scale` takes the place of 1/√d_k.
-""").by(given=lambda default, scale: default * (1 if scale is None else scale))
+""").by(given_scale=lambda default, scale: default * (1 if scale is None else scale))
 DIVIDED_BY_SCALE = (
     mistake("""divided by scale
     You divide by `scale`. The scores are multiplied by it: its default is 1/√d_k, not √d_k.""")
-    .by(given=lambda default, scale: default if scale is None else inverse(scale))
-    .by(given=lambda default, scale: default if scale is None else 1 / scale)
+    .by(given_scale=lambda default, scale: default if scale is None else inverse(scale))
+    .by(given_scale=lambda default, scale: default if scale is None else 1 / scale)
 )
 SCALE_OF_ZERO = mistake("""a scale of 0 is taken for none
     `scale or …` and `if scale:` take 0 for a scale that was not given. Ask `if scale is None`.
-""").by(given=lambda default, scale: scale or default)
+""").by(given_scale=lambda default, scale: scale or default)
 SCALED_AFTERWARDS = mistake("""scaled after the softmax
     You divide the weights by √d_k, and their rows no longer sum to 1. Divide the scores, then take
     the softmax.""").by(scale=lambda s, factor: s, after=lambda w, mask, factor: w * factor)
@@ -181,7 +181,7 @@ BEST_ONLY = mistake("""only the best key counts
     You return the value of the key with the largest score: a hard lookup, through which no gradient
     reaches the scores. The softmax gives every key its share.
 """).by(normalize=lambda s: (s == s.amax(-1, keepdim=True)).to(s.dtype))
-GUARD = (
+GUARD_IN_DENOMINATOR = (
     mistake("""a guard in the denominator
     You add a small number to the sum of the exponentials, and the weights no longer sum to 1. After
     the largest score is subtracted, the sum is at least 1 and needs no guard.""")
@@ -235,7 +235,7 @@ OF_THE_SOFTMAX = (
     SIGMOIDS,
     SOFTMAX_TWICE,
     NO_MAXIMUM,
-    GUARD,
+    GUARD_IN_DENOMINATOR,
 )
 MORE_OF_THE_SOFTMAX = (
     ONE_MAXIMUM,
@@ -561,7 +561,7 @@ LAYERS_HIDDEN = mistake("""the layers are hidden from the module
 """).by(hold=lambda self, layers: setattr(self, "layers", layers))
 QUERIES_NOT_PROJECTED = mistake("""the queries are not projected
     You compare the tokens themselves with the keys. What asks is a view of them, by `self.W_q`.
-""").by(query=lambda self, x, *asked: x)
+""").by(query=lambda self, x, *others: x)
 KEYS_NOT_PROJECTED = mistake("""the keys are not projected
     You compare the queries with the tokens themselves. The keys are a view of these,
     `self.W_k`.""").by(key=lambda self, *seen: seen[-1])
@@ -573,7 +573,7 @@ ONE_VIEW_TO_COMPARE = (
     You make queries and keys with one layer. The keys are a view of their own: queries come from
     `W_q`, keys from `W_k`.""")
     .by(key=lambda self, *seen: self.W_q(seen[-1]))
-    .by(query=lambda self, x, *asked: self.W_k(x))
+    .by(query=lambda self, x, *others: self.W_k(x))
 )
 ONE_VIEW_TO_GIVE = mistake("""one view for key and value
     You mix what `W_k` makes. The keys say what can be found, the values what is taken away: mix
@@ -629,6 +629,6 @@ OF_THE_RESULT = (
 )
 # A mistake that only one of the two methods makes.
 IN_ONE_METHOD = (
-    {"shares": lambda attention, *given: shared_out(Attention(), *given)},
-    {"answer": lambda attention, *given: mixed(Attention(), *given)},
+    {"shares": lambda attention, *arguments: shared_out(Attention(), *arguments)},
+    {"answer": lambda attention, *arguments: mixed(Attention(), *arguments)},
 )

@@ -33,7 +33,7 @@ def within(a, b, atol):
     return np.abs(a - b) <= atol
 
 
-def result(value, *given):
+def result(value, *arguments):
     """Return the value as it is: nothing is right to do to a result."""
     return value
 
@@ -188,7 +188,7 @@ OF_SCORES = (COSINE, DISTANCE, SCALED, NO_SOFTMAX)
 CUT = mistake("""cut to whole numbers
     Where whole numbers come in, your result holds whole numbers too: an array made like an
     argument, by `np.zeros_like` say, has its dtype. Make it one of floats.
-""").by(finish=lambda value, given, *others: np.asarray(value).astype(given.dtype))
+""").by(finish=lambda value, first, *others: np.asarray(value).astype(first.dtype))
 AVERAGED_AGAIN = mistake("""averaged once more
     You divide the weighted sum by the number of weights. The weights of a row sum to 1 already: the
     weighted sum is the average.
@@ -197,13 +197,13 @@ INPUT_ADDED = (
     mistake("""the token itself is added
     You return `X + A @ X`, or half of it. Adding the input back is a residual connection, which
     comes in the chapter on transformers; here the output is the mixture alone.""")
-    .by(finish=lambda value, given, *others: given + value)
-    .by_any(lambda part: {"finish": lambda value, given, *others: part * (given + value)}, (0.5,))
+    .by(finish=lambda value, first, *others: first + value)
+    .by_any(lambda part: {"finish": lambda value, first, *others: part * (first + value)}, (0.5,))
 )
 TRANSPOSED = mistake("""the result is transposed
     Rows and columns have changed places. Row i of the result belongs to row i, or entry i, of the
-    first argument.""").by(finish=lambda value, *given: swapped(value))
+    first argument.""").by(finish=lambda value, *arguments: swapped(value))
 ONE_VECTOR = mistake("""one vector for the whole sequence
     You add all rows up into one. Every token has a row of its own: keep the token axis.
-""").by(finish=lambda value, *given: value.sum(-2))
+""").by(finish=lambda value, *arguments: value.sum(-2))
 OF_RESULTS = (TRANSPOSED, ONE_VECTOR)

@@ -3,7 +3,7 @@
 from attncourse.figures.diagram import Diagram
 
 LEFT, STEP = 66, 56  # of the first word's column, and from one to the next
-WORDS = ("The", "capital", "of", "{}", "is")
+PROMPT_WORDS = ("The", "capital", "of", "{}", "is")
 BLOCKS = 3
 
 
@@ -35,7 +35,7 @@ def place(block: int) -> float:
 
 def run(picture: Diagram, top: float, country: str, answer: str, role: str) -> None:
     """Draw a run from below to above: words, three blocks, an answer at the last word."""
-    for i, word in enumerate(WORDS):
+    for i, word in enumerate(PROMPT_WORDS):
         x = LEFT + STEP * i
         picture.text(x, top + 138, word.format(country), role if "{" in word else "ink", size=13)
         picture.path(f"M{x},{top + 124}V{top + 16}", "quiet")

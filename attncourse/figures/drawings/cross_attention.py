@@ -5,11 +5,13 @@ import numpy as np
 from attncourse.figures.diagram import Diagram, Drawings, beside
 from attncourse.figures.moving import Moving, other_sentence
 
-QUESTIONS = ("who?", "did what?")
-WORDS = ("The", "man", "walked", "the", "dog")
+QUERY_QUESTIONS = ("who?", "did what?")
+ANSWER_WORDS = ("The", "man", "walked", "the", "dog")
 QUERIES = np.array([[2.0, 0.0], [0.0, 3.0]])  # being, action, as worked out on the page
 KEYS = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 2.0], [0.0, 0.0], [1.0, 0.0]])
-VALUES = np.array([[0.0, 0, 0], [1, 1, 0], [0, 0, 1], [0, 0, 0], [1, 0, 0]])  # alive, human, deed
+WORD_VALUES = np.array(
+    [[0.0, 0, 0], [1, 1, 0], [0, 0, 1], [0, 0, 0], [1, 0, 0]]
+)  # alive, human, deed
 SOURCE, TARGET = 5, 4  # tokens, in the outline of the transformer
 
 
@@ -23,7 +25,9 @@ def ask_the_sentence() -> Moving:
     """Return the page's two questions to the five words, one that asks nothing, and any other."""
     queries = np.vstack([QUERIES, [0.0, 0.0]])
     features, parts = ("being", "action"), ("alive", "human", "deed")
-    return other_sentence(queries, KEYS, VALUES, (*QUESTIONS, "nothing"), WORDS, features, parts)
+    return other_sentence(
+        queries, KEYS, WORD_VALUES, (*QUERY_QUESTIONS, "nothing"), ANSWER_WORDS, features, parts
+    )
 
 
 def two_sequences() -> Drawings:
@@ -59,9 +63,11 @@ def two_sequences() -> Drawings:
     )
     asking = [
         across.box(x, 30, q, role="query", width=96)
-        for x, q in zip((44, 200), QUESTIONS, strict=True)
+        for x, q in zip((44, 200), QUERY_QUESTIONS, strict=True)
     ]
-    key_boxes = [across.box(3 + 68 * j, 150, w, role="key", width=62) for j, w in enumerate(WORDS)]
+    key_boxes = [
+        across.box(3 + 68 * j, 150, w, role="key", width=62) for j, w in enumerate(ANSWER_WORDS)
+    ]
     across.text(170, 16, "who asks: m = 2", size=12)
     across.text(170, 216, "who is asked: n = 5; weights (2, 5)", size=12)
     for question, row in zip(asking, weights(), strict=True):

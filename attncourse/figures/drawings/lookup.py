@@ -2,7 +2,7 @@
 
 from attncourse.figures.diagram import Diagram
 
-SHARES = (0.70, 0.15, 0.10, 0.03, 0.02)
+KEY_SHARES = (0.70, 0.15, 0.10, 0.03, 0.02)
 PRICES = (31, 24, 18, 12, 45)
 
 
@@ -22,7 +22,7 @@ def soft() -> Diagram:
     drawing.text(4, 165, "values", "value", anchor="start", bold=True)
     drawing.box(136, 200, "28.4", role="value", width=84)
     drawing.text(4, 219, "answer", anchor="start", bold=True)
-    for j, (share, price) in enumerate(zip(SHARES, PRICES, strict=True)):
+    for j, (share, price) in enumerate(zip(KEY_SHARES, PRICES, strict=True)):
         left, near = 66 + j * 55, 178 + (j - 2) * 14
         middle = left + 25.5
         drawing.box(left, 58, f"car {j}", role="key", width=51)

@@ -4,15 +4,17 @@ import numpy as np
 
 from attncourse.figures.diagram import Diagram, Drawings, beside
 
-WORDS = ("I", "am", "hungry")
+SENTENCE_WORDS = ("I", "am", "hungry")
 GUESSES = ("am", "hungry", ".")
-SHARES = np.array([[1.0, 3.0, 4.0], [2.0, 2.0, 1.0], [1.0, 1.0, 2.0]])  # e to the power of a score
-HIDDEN = ~np.tri(3, dtype=bool)
+UNMASKED_SHARES = np.array(
+    [[1.0, 3.0, 4.0], [2.0, 2.0, 1.0], [1.0, 1.0, 2.0]]
+)  # e to the power of a score
+HIDDEN_ENTRIES = ~np.tri(3, dtype=bool)
 
 
 def weights() -> np.ndarray:
     """Return the causal weights of these scores, ``(3, 3)``."""
-    visible_shares = np.where(HIDDEN, 0, SHARES)
+    visible_shares = np.where(HIDDEN_ENTRIES, 0, UNMASKED_SHARES)
     return visible_shares / visible_shares.sum(axis=1, keepdims=True)
 
 
@@ -28,11 +30,18 @@ def causal() -> Drawings:
     )
     table.text(122, 18, "scores S, masked", bold=True)
     scores = table.matrix(
-        56, 52, np.log(SHARES), rows=WORDS, columns=WORDS, masked=HIDDEN, cell=(44, 34), form=".2f"
+        56,
+        52,
+        np.log(UNMASKED_SHARES),
+        rows=SENTENCE_WORDS,
+        columns=SENTENCE_WORDS,
+        masked=HIDDEN_ENTRIES,
+        cell=(44, 34),
+        form=".2f",
     )
     table.text(278, 18, "A = softmax(S)", bold=True)
     weights_box = table.matrix(
-        218, 52, weights(), masked=HIDDEN, cell=(40, 34), shade=True, form=".2f"
+        218, 52, weights(), masked=HIDDEN_ENTRIES, cell=(40, 34), shade=True, form=".2f"
     )
     table.arrow(scores, weights_box, thick=2)
     table.hatch(60, 180, 24, 18)
@@ -47,7 +56,7 @@ def causal() -> Drawings:
         height=220,
     )
     below = [flow.box(14 + 112 * j, 162, word, role="value", width=88) for j, word in
-             enumerate(WORDS)]  # fmt: skip
+             enumerate(SENTENCE_WORDS)]  # fmt: skip
     above = [flow.box(14 + 112 * i, 50, f"row {i}", width=88) for i in range(3)]
     for i, guess in enumerate(GUESSES):
         flow.text(58 + 112 * i, 20, f"guess: {guess}", "quiet")

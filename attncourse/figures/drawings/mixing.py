@@ -6,7 +6,7 @@ from attncourse.figures.diagram import Diagram
 
 A = np.array([[0.5, 0.0, 0.5], [0.2, 0.6, 0.2], [0.0, 0.25, 0.75]])
 X = np.array([[1.0, 0.0], [3.0, 4.0], [-1.0, 8.0]])
-NAMES = ("I", "am", "hungry")
+TOKEN_NAMES = ("I", "am", "hungry")
 
 
 def product() -> Diagram:
@@ -20,7 +20,7 @@ def product() -> Diagram:
     )
     cell = (32, 26)
     drawing.text(116, 16, "A (3, 3)", bold=True)
-    drawing.matrix(62, 26, A, rows=NAMES, cell=(36, 26), lit=0, shade=True, form="g")
+    drawing.matrix(62, 26, A, rows=TOKEN_NAMES, cell=(36, 26), lit=0, shade=True, form="g")
     drawing.text(180, 66, "·", size=20, bold=True)
     drawing.text(222, 16, "X (3, 2)", bold=True)
     drawing.matrix(190, 26, X, cell=cell)

@@ -4,8 +4,8 @@ import numpy as np
 
 from attncourse.figures.diagram import Diagram, Drawings, beside
 
-TOKENS = ("it", "makes", "me", "happy")
-QUESTIONS = ("who does it?", "to whom?", "what then?")
+HEAD_TOKENS = ("it", "makes", "me", "happy")
+HEAD_QUESTIONS = ("who does it?", "to whom?", "what then?")
 LISTENS = ((1, 0), (1, 2), (1, 3))  # in each head: this token listens to that one
 FILLS = (("#AA4499", "#fff"), ("#56B4E9", "#000"), ("#E69F00", "#000"))  # a head's, words on it
 
@@ -29,14 +29,14 @@ def in_parallel() -> Drawings:
         height=282,
     )
     x = heads.box(130, 4, "tokens X", "(n, d_{model})", width=116)
-    maps = zip(example_maps(), QUESTIONS, (38, 140, 242), strict=True)
+    maps = zip(example_maps(), HEAD_QUESTIONS, (38, 140, 242), strict=True)
     for i, (weights, question, left) in enumerate(maps):
         q, k, v = (
             heads.box(left + 33 * j, 76, letter, role=role, width=30)
             for j, (letter, role) in enumerate((("q", "query"), ("k", "key"), ("v", "value")))
         )
         heads.arrow(x, (left + 48, 72), role="quiet")
-        rows = TOKENS if i == 0 else ()
+        rows = HEAD_TOKENS if i == 0 else ()
         place = heads.matrix(left + 24, 122, weights, rows=rows, cell=(13, 17), form="", shade=True)
         heads.arrow(q, (left + 30, 118), role="query")
         heads.arrow(k, (left + 50, 118), role="key")

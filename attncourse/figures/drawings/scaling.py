@@ -5,9 +5,9 @@ import numpy as np
 from attncourse.figures.diagram import Diagram, Drawings, beside
 from attncourse.lookup import softmax
 
-WIDTHS = 4, 16, 64
+KEY_WIDTHS = 4, 16, 64
 ZERO, UNIT = 114, 6.5  # where score 0 is, how long 1 is, in pixels
-SAYS = {
+CLOUD_CAPTIONS = {
     "q · k": "The wider the vectors, the wider the cloud of scores. At width 64 one weight is "
     "black and all others are white.",
     "q · k / √d_k": "The clouds are about equally wide at every width. The weights are several "
@@ -21,11 +21,11 @@ def clouds() -> Drawings:
     """Draw a query and sixteen keys at three widths: scores plain, over √d_k and over d_k."""
     rng = np.random.default_rng(4)
     query, keys = rng.normal(size=64), rng.normal(size=(16, 64))
-    scores = [keys[:, :d_k] @ query[:d_k] for d_k in WIDTHS]  # (16,) each
-    powers = dict(zip(SAYS, (0, 0.5, 1), strict=True))
+    scores = [keys[:, :d_k] @ query[:d_k] for d_k in KEY_WIDTHS]  # (16,) each
+    powers = dict(zip(CLOUD_CAPTIONS, (0, 0.5, 1), strict=True))
     return beside(
         *(
-            cloud(title, [s / d_k**power for s, d_k in zip(scores, WIDTHS, strict=True)])
+            cloud(title, [s / d_k**power for s, d_k in zip(scores, KEY_WIDTHS, strict=True)])
             for title, power in powers.items()
         )
     )
@@ -34,13 +34,13 @@ def clouds() -> Drawings:
 def cloud(title: str, scores: list[np.ndarray]) -> Diagram:
     """Draw for each width a dot for each score, and the weights, as dark as they are large."""
     picture = Diagram(
-        title, f"Sixteen scores at three widths. {SAYS[title]}", width=228, height=262
+        title, f"Sixteen scores at three widths. {CLOUD_CAPTIONS[title]}", width=228, height=262
     )
     picture.text(ZERO, 16, title, bold=True, size=14)
     for score in (-15, 0, 15):
         words = f"{score:+d}".replace("-", "−") if score else "0"
         picture.text(ZERO + UNIT * score, 36, words, "quiet", size=12)
-    for row, (d_k, places) in enumerate(zip(WIDTHS, scores, strict=True)):
+    for row, (d_k, places) in enumerate(zip(KEY_WIDTHS, scores, strict=True)):
         line = 62 + row * 74
         picture.path(f"M4,{line}H224M{ZERO},{line - 14}V{line + 14}", "quiet", thick=1)
         for j, score in enumerate(places):

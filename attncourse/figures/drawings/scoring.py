@@ -5,7 +5,7 @@ from itertools import pairwise
 from attncourse.figures.diagram import Diagram, Drawings, beside
 
 READ, WRITTEN = "3 mar", "03-03"
-WEIGHTS = 0.04, 0.06, 0.76, 0.1, 0.04  # the month's second digit looks at *m* most of all
+KEY_WEIGHTS = 0.04, 0.06, 0.76, 0.1, 0.04  # the month's second digit looks at *m* most of all
 
 
 def circuits() -> Drawings:
@@ -141,7 +141,7 @@ def fan(picture: Diagram, readers, writer) -> None:
     The state that is compared lies on the way: the blend passes it by, to what is written.
     """
     blend = picture.box(70, 118, "blend", role="value", width=66)
-    for reader, weight in zip(readers, WEIGHTS, strict=True):
+    for reader, weight in zip(readers, KEY_WEIGHTS, strict=True):
         x, y = reader.middle[0], reader.y - 3
         picture.path(f"M{x:g},{y:g}L103,149", "value", thick=1 + 9 * weight)
     picture.arrow(writer, blend, role="query")

@@ -6,7 +6,7 @@ from attncourse.figures.diagram import Diagram, Drawings, beside
 from attncourse.lookup import softmax
 
 X = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 1.0]])
-NAMES = ("I", "am", "hungry")
+SENTENCE_TOKENS = ("I", "am", "hungry")
 
 
 def data_flow() -> Drawings:
@@ -40,12 +40,14 @@ def data_flow() -> Drawings:
         height=222,
     )
     numbers.text(88, 16, "X (3, 2)", bold=True)
-    tokens = numbers.matrix(60, 26, X, rows=NAMES, cell=(28, 24), lit=0)
+    tokens = numbers.matrix(60, 26, X, rows=SENTENCE_TOKENS, cell=(28, 24), lit=0)
     numbers.text(258, 16, "S = X X^T", bold=True)
     meet = numbers.matrix(204, 26, S, cell=(36, 24), lit=0)
     numbers.arrow(tokens, meet)
     numbers.text(114, 132, "A = softmax(S)", bold=True)
-    shares = numbers.matrix(60, 142, A, rows=NAMES, cell=(39, 24), lit=0, shade=True, form=".2f")
+    shares = numbers.matrix(
+        60, 142, A, rows=SENTENCE_TOKENS, cell=(39, 24), lit=0, shade=True, form=".2f"
+    )
     numbers.arrow(meet, (172, 136))
     numbers.text(292, 132, "U = A X", "value", bold=True)
     out = numbers.matrix(248, 142, A @ X, "value", cell=(44, 24), lit=0, form=".2f")
@@ -86,10 +88,11 @@ def scores_and_weights(X: np.ndarray, tokens: list[str]) -> Drawings:
 def shuffled() -> Drawings:
     """Draw the weights of three tokens, with their rows in another order, then their columns."""
     order = [2, 0, 1]
-    A, moved = softmax(X @ X.T), [NAMES[i] for i in order]
+    A, moved = softmax(X @ X.T), [SENTENCE_TOKENS[i] for i in order]
     steps = (
-        ("A", "The weights of I, am, hungry.", A, NAMES, NAMES),
-        ("P A: rows moved", "The rows in the order hungry, I, am.", A[order], moved, NAMES),
+        ("A", "The weights of I, am, hungry.", A, SENTENCE_TOKENS, SENTENCE_TOKENS),
+        ("P A: rows moved", "The rows in the order hungry, I, am.",
+         A[order], moved, SENTENCE_TOKENS),
         ("P A P^T: columns too", "Rows and columns in the order hungry, I, am. The row of I holds "
          "the same numbers as before, in the new order.", A[order][:, order], moved, moved),
     )  # fmt: skip

@@ -4,7 +4,7 @@ from attncourse.figures.diagram import Diagram, Drawings, beside
 
 LOOP = "CASSIRSSYEQYF"
 PEPTIDE = "GILGFVFTL"
-WEIGHTS = (0.02, 0.02, 0.02, 0.05, 0.1, 0.26, 0.22, 0.16, 0.06, 0.03, 0.02, 0.02, 0.02)
+RESIDUE_WEIGHTS = (0.02, 0.02, 0.02, 0.05, 0.1, 0.26, 0.22, 0.16, 0.06, 0.03, 0.02, 0.02, 0.02)
 FAMILIES = ((58, 62, 4), (150, 52, 2), (246, 70, 5), (92, 158, 3), (196, 160, 2), (278, 166, 1))
 TESTED = {"random": (1, 5, 8, 12, 16), "similarity": (11, 12, 13, 14, 15)}
 AROUND = ((0, 0), (24, 10), (-20, 16), (10, -24), (-14, -20))
@@ -59,7 +59,7 @@ def model() -> Diagram:
     ids = picture.box(75, 4, "ids", "(n)", width=150)
     block = picture.box(75, 70, "one block", "(n, d)", width=150)
     width = 20
-    for k, (letter, weight) in enumerate(zip(LOOP, WEIGHTS, strict=True)):
+    for k, (letter, weight) in enumerate(zip(LOOP, RESIDUE_WEIGHTS, strict=True)):
         x = 20 + width * k
         picture.path(f"M{x},{196 - 180 * weight:.0f}h16V196h-16Z", filled=True)
         picture.text(x + 8, 211, letter, size=13)

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 from attncourse.figures.diagram import Diagram, Drawings, beside
 
-PLACES = (  # what is in a block, its role, and what has been put there
+CHANGED_PLACES = (  # what is in a block, its role, and what has been put there
     ("queries, keys", "query", "a norm of their own"),
     ("the cache", "key", "a latent, a window, a memory"),
     ("which keys", "key", "an indexer chooses"),
@@ -21,10 +21,10 @@ def changed_places() -> Diagram:
         "and keys have a norm of their own; the cache holds a latent, a window or a memory; an "
         "indexer chooses keys; the softmax has a sink beside the keys; the output has a gate.",
         width=340,
-        height=8 + 44 * len(PLACES),
+        height=8 + 44 * len(CHANGED_PLACES),
     )
     boxes = []
-    for i, (name, role, change) in enumerate(PLACES):
+    for i, (name, role, change) in enumerate(CHANGED_PLACES):
         boxes.append(picture.box(8, 6 + 44 * i, name, role=role, width=112, height=30))
         picture.text(130, 26 + 44 * i, change, size=13, anchor="start")
     for upper, lower in pairwise(boxes):

@@ -2,10 +2,10 @@
 
 from attncourse.figures.diagram import Diagram
 
-TOKENS = ("the", "man", "walked", "the", "dog")
-IDS = (1, 2, 3, 1, 4)
+TEXT_TOKENS = ("the", "man", "walked", "the", "dog")
+TOKEN_IDS = (1, 2, 3, 1, 4)
 TABLE = ((0.1, -0.1), (0.6, 0.1), (-0.5, 0.4), (1.3, 0.9), (-0.7, -1.3))
-NAMES = ("<unk>", "the", "man", "walked", "dog")
+VOCABULARY_NAMES = ("<unk>", "the", "man", "walked", "dog")
 
 
 def text_to_rows() -> Diagram:
@@ -21,7 +21,7 @@ def text_to_rows() -> Diagram:
     for words, line in (("text", 21), ("tokens", 81), ("ids (n,)", 135), ("vectors", 192)):
         drawing.text(2, line, words, "quiet", anchor="start", size=12)
     left = 66
-    for token, number in zip(TOKENS, IDS, strict=True):
+    for token, number in zip(TEXT_TOKENS, TOKEN_IDS, strict=True):
         wide = 66 if len(token) > 3 else 45
         middle = left + wide / 2
         cut = drawing.box(left, 62, token, width=wide)
@@ -44,15 +44,15 @@ def lookup() -> Diagram:
         height=188,
     )
     cell = (22, 24)
-    hot = [[float(j == i) for j in range(5)] for i in IDS]
+    hot = [[float(j == i) for j in range(5)] for i in TOKEN_IDS]
     drawing.text(107, 16, "H (n, n_{vocab})", bold=True)
-    drawing.matrix(52, 44, hot, rows=TOKENS, columns="01234", cell=cell, lit=1, shade=True)
+    drawing.matrix(52, 44, hot, rows=TEXT_TOKENS, columns="01234", cell=cell, lit=1, shade=True)
     drawing.text(170, 108, "·", size=20, bold=True)
     drawing.text(211, 16, "E (n_{vocab}, d)", bold=True)
     drawing.matrix(178, 44, TABLE, cell=(33, 24), lit=2)
     drawing.text(255, 108, "=", size=16, bold=True)
     drawing.text(299, 16, "X (n, d)", bold=True)
-    drawing.matrix(266, 44, [TABLE[i] for i in IDS], cell=(33, 24), lit=1)
+    drawing.matrix(266, 44, [TABLE[i] for i in TOKEN_IDS], cell=(33, 24), lit=1)
     drawing.text(107, 182, "columns: ids", "quiet", size=12)
     drawing.text(211, 182, "rows: ids", "quiet", size=12)
     return drawing

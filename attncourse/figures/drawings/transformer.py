@@ -61,8 +61,8 @@ def block() -> Drawings:
     return beside(stream(True), stream(False))
 
 
-PARTS = ("attention", "residual", "norm", "feed-forward")
-SAYS = (
+DRAWN_PARTS = ("attention", "residual", "norm", "feed-forward")
+PART_CAPTIONS = (
     "Attention alone: x goes in, and what attention returns comes out in its place.",
     "The residual: a line leads x past attention, and a plus adds both.",
     "The norm: x is normalised before it goes into attention, but not on the line past it.",
@@ -72,13 +72,15 @@ SAYS = (
 
 def grown() -> Drawings:
     """Draw the block part by part: attention, then residual, norm, feed-forward layer."""
-    return beside(*map(stage, range(len(PARTS))))
+    return beside(*map(stage, range(len(DRAWN_PARTS))))
 
 
 def stage(number: int) -> Diagram:
-    """Draw the block with the first parts of ``PARTS``, the newest one bold."""
-    picture = Diagram(f"{number + 1}: {PARTS[number]}", SAYS[number], width=152, height=262)
-    picture.text(4, 15, f"{number + 1}  {PARTS[number]}", bold=True, anchor="start")
+    """Draw the block with the first parts of ``DRAWN_PARTS``, the newest one bold."""
+    picture = Diagram(
+        f"{number + 1}: {DRAWN_PARTS[number]}", PART_CAPTIONS[number], width=152, height=262
+    )
+    picture.text(4, 15, f"{number + 1}  {DRAWN_PARTS[number]}", bold=True, anchor="start")
     residual, norm, feed = number >= 1, number >= 2, number >= 3
     at = 24 if residual else 97  # where x runs
     picture.text(at, 38, "x", bold=True)

@@ -15,15 +15,15 @@ from attncourse.figures.moving.controls import (
 from attncourse.figures.moving.figure import Moving
 from attncourse.support.arrays import as_floats, require_finite
 
-NAMES = ("W_q", "W_k", "W_v", "W_o", "W_1", "W_2")
-PARTS = ("residual", "norm", "feed-forward")
-TOKENS = ("it", "makes", "me", "happy")
+WEIGHT_NAMES = ("W_q", "W_k", "W_v", "W_o", "W_1", "W_2")
+SWITCHED_PARTS = ("residual", "norm", "feed-forward")
+BLOCK_TOKENS = ("it", "makes", "me", "happy")
 
 
 def block_parts(
     x: np.ndarray | None = None,
     layers: list[dict] | None = None,
-    tokens: tuple[str, ...] = TOKENS,
+    tokens: tuple[str, ...] = BLOCK_TOKENS,
     depth: int = 4,
 ) -> Moving:
     """Return tokens after so many blocks, whose parts a reader switches on one by one.
@@ -54,7 +54,9 @@ def block_parts(
     return Moving(
         "block_parts",
         "What is left of the differences between tokens, block by block",
-        controls("Attention, and", *(button(f"part-{name}", name, False) for name in PARTS))
+        controls(
+            "Attention, and", *(button(f"part-{name}", name, False) for name in SWITCHED_PARTS)
+        )
         + scrolling(by_depth(shares, depth), "how far apart, by depth")
         + controls(slider_control("depth", "blocks", 0, len(layers), depth))
         + scrolling(token_rows(rows[depth], tokens), "rows of the tokens"),
@@ -72,7 +74,7 @@ def block_parts(
 def example_block() -> tuple[np.ndarray, list[dict]]:
     """Return four random tokens of four features, and eight layers with Xavier's weights."""
     rng = np.random.default_rng(12)
-    shapes = dict.fromkeys(NAMES[:4], (4, 4)) | {"W_1": (4, 8), "W_2": (8, 4)}
+    shapes = dict.fromkeys(WEIGHT_NAMES[:4], (4, 4)) | {"W_1": (4, 8), "W_2": (8, 4)}
 
     def drawn(shape: tuple[int, int]) -> np.ndarray:
         bound = (6 / sum(shape)) ** 0.5
@@ -84,9 +86,11 @@ def example_block() -> tuple[np.ndarray, list[dict]]:
 
 def read_layer(layer: dict, d: int) -> dict[str, np.ndarray]:
     """Return the six matrices of a layer, looked at."""
-    if not isinstance(layer, dict) or set(layer) != set(NAMES):
-        raise ValueError(f"layers: expected {', '.join(NAMES)} in each, got {layer!r:.60}")
-    read = {name: as_floats(name, layer[name], "rows columns").astype(float) for name in NAMES}
+    if not isinstance(layer, dict) or set(layer) != set(WEIGHT_NAMES):
+        raise ValueError(f"layers: expected {', '.join(WEIGHT_NAMES)} in each, got {layer!r:.60}")
+    read = {
+        name: as_floats(name, layer[name], "rows columns").astype(float) for name in WEIGHT_NAMES
+    }
     require_finite(**read)
     d_ff = read["W_1"].shape[1]
     for name, W in read.items():

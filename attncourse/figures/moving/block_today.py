@@ -7,7 +7,7 @@ from attncourse.figures.diagram import Diagram
 from attncourse.figures.moving.controls import beside_controls, button, controls, live, picture_row
 from attncourse.figures.moving.figure import Moving
 
-PARTS = {  # what a button changes, and its label
+PART_LABELS = {  # what a button changes, and its label
     "turned": "turned positions",
     "rms": "RMS norm",
     "shared": "shared key/value heads",
@@ -59,7 +59,7 @@ def block_today(sizes: Mapping[str, int]) -> Moving:
     return Moving(
         "block_today",
         "From chapter 12's block to today’s",
-        controls(*(button(f"part-{name}", words, False) for name, words in PARTS.items()))
+        controls(*(button(f"part-{name}", words, False) for name, words in PART_LABELS.items()))
         + beside_controls(
             picture_row(today_block_diagram(sizes)),
             f'<table data-part="numbers">{parameter_table(now)}</table>',

@@ -10,7 +10,7 @@ from attncourse.figures.moving.controls import choice, controls, live, picture_r
 from attncourse.figures.moving.figure import Moving
 from attncourse.support.arrays import require_count
 
-WAYS = ("reserved", "pages", "shared")
+MEMORY_LAYOUTS = ("reserved", "pages", "shared")
 LABELS = ("the longest reserved", "pages", "pages, one beginning")
 CELL, LEFT, TOP = (10, 14), 10, 6  # of a page, in pixels; where the cells begin
 CURVES = (34, 8, 296, 74)  # left, top, width and height of the curves' field
@@ -155,7 +155,7 @@ def cache_pages(
     for name, count in (("rows", rows), ("longest", longest), ("page", page), ("steps", steps)):
         require_count(name, count)
     require_day(questions, way, step, longest, page, common, steps)
-    days = {w: simulated(questions, w, rows, longest, page, common, steps) for w in WAYS}
+    days = {w: simulated(questions, w, rows, longest, page, common, steps) for w in MEMORY_LAYOUTS}
     now, across = days[way][step], longest // page
     width, height = CELL
     pages = Diagram(
@@ -170,7 +170,7 @@ def cache_pages(
     return Moving(
         "cache_pages",
         "One cache, many questions",
-        controls(choice("way", "room:", list(LABELS), WAYS.index(way)))
+        controls(choice("way", "room:", list(LABELS), MEMORY_LAYOUTS.index(way)))
         + controls(slider_control("step", "step", 0, steps - 1, step))
         + picture_row(pages, curves)
         + controls(slider_control("who", "question", 1, max(len(now["held"]), 1), len(now["held"])))
@@ -199,8 +199,8 @@ def require_day(
     steps: int,
 ) -> None:
     """Raise ``ValueError`` for what ``cache_pages`` cannot show, whole numbers given."""
-    if way not in WAYS:
-        raise ValueError(f"way: expected one of {', '.join(WAYS)}, got {way!r}")
+    if way not in MEMORY_LAYOUTS:
+        raise ValueError(f"way: expected one of {', '.join(MEMORY_LAYOUTS)}, got {way!r}")
     if longest % page:
         raise ValueError(f"page: expected a divisor of {longest}, got {page}")
     if not 0 <= step < steps:

@@ -6,7 +6,7 @@ from attncourse.figures.moving.controls import choice, controls, role_cell, scro
 from attncourse.figures.moving.figure import Moving
 
 MOST, LETTERS = 12, 8  # tokens, and letters in one
-STEPS = ["1 · write notes", "2 · find the note", "3 · copy"]
+STEP_TITLES = ["1 · write notes", "2 · find the note", "3 · copy"]
 
 
 def induction_steps(tokens: list[str], asks: int) -> Moving:
@@ -39,7 +39,7 @@ def induction_steps(tokens: list[str], asks: int) -> Moving:
         "An induction head, step by step",
         '<div class="am-controls"><label>Sequence <input type="text" data-part="words" '
         f'maxlength="110" autocomplete="off" value="{escape(" ".join(tokens))}"></label></div>'
-        + controls(choice("step", "step", STEPS, 2))
+        + controls(choice("step", "step", STEP_TITLES, 2))
         + induction_table(tokens, asks, weights),
         "In a browser that runs scripts, you type the sequence and choose who asks.",
         {"tokens": list(tokens), "asks": asks},

@@ -27,7 +27,7 @@ MOST, LONGEST = 24, 12  # characters that are read, and that are written, the en
 WIDE, TOP, BOTTOM, HIGH = 340, 34, 158, 176  # of the picture; where the two rows stand
 MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 DAY = re.compile(r"(\d+)(?:st|nd|rd|th)?(?: of)? ([a-z]{3})")
-SAYS = (
+WRITER_DESCRIPTION = (
     "Two rows of characters: what has been written above, what is read below. Curves lead from the "
     "letter that is being written to the characters that it looks at, thicker for more weight; "
     "without attention, one box stands between the rows and passes on all that was read."
@@ -131,7 +131,7 @@ def first_wrong(written: str, goal: str) -> int:
 
 def line_picture(line: str, written: str, weights: np.ndarray | None, at: int) -> Diagram:
     """Draw the output above, the input below, and one letter's attention between them."""
-    drawing = Diagram("Two rows of characters", SAYS, width=WIDE, height=HIGH)
+    drawing = Diagram("Two rows of characters", WRITER_DESCRIPTION, width=WIDE, height=HIGH)
     live(drawing, "between", attention_curves(line, weights, at))
     live(drawing, "read", character_row(line, BOTTOM, -1, ""))
     live(drawing, "written", character_row(written[: at + 1], TOP, at, right_translation(line)))

@@ -18,7 +18,7 @@ from attncourse.support.arrays import as_floats, require_finite
 
 MIDDLE, RADIUS, HILL = 165, 115, 44  # of the circle, and the highest hill around it, in pixels
 NEAR = 0.05  # how far apart two points of one group are, at most
-SAYS = (
+CIRCLE_DESCRIPTION = (
     "A circle with points on it. An arrow runs from each point to its output, a mean of all points "
     "by their weights. Around the circle a line is the further out the denser the points lie."
 )
@@ -43,7 +43,7 @@ def mean_shift_circle(points: np.ndarray, kappa: float = 10.0) -> Moving:
         raise ValueError(f"points: expected vectors of length 1, got one of length {worst:g}")
     if not 0.5 <= kappa <= 40:
         raise ValueError(f"kappa: expected a number from 0.5 to 40, got {kappa!r}")
-    circle = Diagram("Points on a circle", SAYS, width=330, height=330)
+    circle = Diagram("Points on a circle", CIRCLE_DESCRIPTION, width=330, height=330)
     circle.parts.append(
         f'<path data-part="hills" class="ad-fill" style="stroke:var(--quiet);fill:var(--quiet)" '
         f'd="{hills(X, kappa)}"/><circle class="ad-thin" cx="{MIDDLE}" cy="{MIDDLE}" r="{RADIUS}" '

@@ -21,7 +21,7 @@ from attncourse.support.arrays import as_floats, require_finite
 
 MOST, WIDE = 4, 340  # of a query's feature; the drawing's width
 ASKS, ASKED = 46, 118  # where the question ends and the words begin
-SAYS = (
+SENTENCE_DESCRIPTION = (
     "The question stands above the words of the sentence. A line leads from it to each word, as "
     "thick as the word’s weight, which is written below the word."
 )
@@ -57,7 +57,7 @@ def other_sentence(
     if np.abs(queries).max() > MOST:
         raise ValueError(f"queries: expected −{MOST} to {MOST}, got {np.abs(queries).max():g}")
     weights = softmax(keys @ queries[0] / sqrt(2))  # (n,)
-    picture = Diagram("A question and five words", SAYS, width=WIDE, height=176)
+    picture = Diagram("A question and five words", SENTENCE_DESCRIPTION, width=WIDE, height=176)
     x = [WIDE * (j + 0.5) / len(words) for j in range(len(words))]
     picture.box(70, 14, "", role="query", width=200, height=32)
     live(picture, "asks", asks(names[0], queries[0]))

@@ -18,7 +18,7 @@ from attncourse.figures.moving.figure import Moving
 from attncourse.support.arrays import as_floats, require_finite
 
 HANDS = 4  # as many clocks as a phone has room for
-LAST = 60  # the last position of the sliders
+LAST_POSITION = 60  # the last position of the sliders
 SIZE = 84  # of the longer of q and k, in pixels
 UNIT, HIGH, MIDDLE = 2.5, 75, 118  # the curve: a position, the highest score, and where 0 is
 
@@ -48,8 +48,10 @@ def position_dial(
         raise ValueError(
             f"q and k: expected two numbers each, of lengths 0.01 to 100, got {q!r} and {k!r}"
         )
-    if not all(isinstance(at, int) and 0 <= at <= LAST for at in (s, t)):
-        raise ValueError(f"s and t: expected whole numbers from 0 to {LAST}, got {s!r} and {t!r}")
+    if not all(isinstance(at, int) and 0 <= at <= LAST_POSITION for at in (s, t)):
+        raise ValueError(
+            f"s and t: expected whole numbers from 0 to {LAST_POSITION}, got {s!r} and {t!r}"
+        )
     if not 1 <= base <= 1e9:
         raise ValueError(f"base: expected a number from 1 to 1e9, got {base!r}")
     pace = base ** (-2 * np.arange(HANDS) / (2 * HANDS))  # (4,) radians per position
@@ -58,8 +60,8 @@ def position_dial(
     (score,) = distance_scores(pair, [s - t], pace[chosen])
     moved = [
         controls(
-            slider_control("s", '<span class="am-query">query</span> at s', 0, LAST, s),
-            slider_control("t", '<span class="am-key">key</span> at t', 0, LAST, t),
+            slider_control("s", '<span class="am-query">query</span> at s', 0, LAST_POSITION, s),
+            slider_control("t", '<span class="am-key">key</span> at t', 0, LAST_POSITION, t),
             button("back", "Both back by 1"),
             button("on", "Both on by 1"),
         ),
@@ -78,7 +80,13 @@ def position_dial(
         body,
         "In a browser that runs scripts, two sliders move the query and the key to other "
         "positions, and buttons choose how fast they turn.",
-        {"q": pair[0].tolist(), "k": pair[1].tolist(), "base": base, "hands": HANDS, "last": LAST}
+        {
+            "q": pair[0].tolist(),
+            "k": pair[1].tolist(),
+            "base": base,
+            "hands": HANDS,
+            "last": LAST_POSITION,
+        }
         | {"chosen": chosen, "names": names, "size": SIZE, "unit": UNIT, "high": HIGH}
         | {"middle": MIDDLE, "brief": brief},
         f"Query at {s}, key at {t}: distance s − t = {s - t}, score {signed(score, 3)}.",
@@ -164,18 +172,18 @@ def curve(pair: np.ndarray, distance: int, pace: float) -> Diagram:
     """Return the score against the distance s − t, with a dot where the sliders are."""
     picture = Diagram(
         "Score against distance",
-        f"A wave: the score of q and k for distances s − t from −{LAST} to {LAST}, with a dot at "
-        "the distance that the sliders give.",
+        f"A wave: the score of q and k for distances s − t from −{LAST_POSITION} to {LAST_POSITION}"
+        ", with a dot at the distance that the sliders give.",
         height=230,
     )
     unit = HIGH / np.linalg.norm(pair, axis=1).prod()
-    places = np.arange(-LAST, LAST + 0.25, 0.5)
+    places = np.arange(-LAST_POSITION, LAST_POSITION + 0.25, 0.5)
     heights = MIDDLE - unit * np.array(distance_scores(pair, places, pace))
     line = "L".join(f"{170 + UNIT * x:.1f},{y:.1f}" for x, y in zip(places, heights, strict=True))
     (score,) = distance_scores(pair, [distance], pace)
     picture.text(170, 15, "score q · k against distance s − t", bold=True)
     picture.path(f"M20,{MIDDLE}H320M170,{MIDDLE - HIGH - 8}V{MIDDLE + HIGH + 8}", "quiet", thick=1)
-    for x in (-LAST, 0, LAST):
+    for x in (-LAST_POSITION, 0, LAST_POSITION):
         picture.text(170 + UNIT * x, 222, signed(x, 0), anchor="end" if x > 0 else "middle")
     picture.parts.append(
         f'<path data-part="curve" d="M{line}"/><circle data-part="dot" r="6" '

@@ -21,13 +21,13 @@ FILE, SIZE = (
     "SmolLM2-135M-Instruct.Q4_1.gguf",
     98_362_432,
 )  # as attncourse.pretrained.model has pinned them
-FOLDER = "model"  # beside the book's pages
+MODEL_FOLDER = "model"  # beside the book's pages
 KEPT_HINT = (
     "Below is kept what it makes of one text: press words, choose heads. Loaded, it is yours."
 )
 WANTED = "Load the model: then it is set as the words or the address say."
 MEMORY = "200 to 450"  # megabytes, the file among them, by the length of the text; in Chromium
-TEXTS = (
+EXAMPLE_PROMPTS = (
     "My cat is small, cute, and fluffy. She",
     "The capital of France is",
     "The baker opened his shop early in the morning. He put the warm bread",
@@ -77,10 +77,10 @@ ORDERS = {
 }
 
 
-def real_model(texts: Sequence[str] = TEXTS, seed: int = 0) -> Moving:
+def real_model(texts: Sequence[str] = EXAMPLE_PROMPTS, seed: int = 0) -> Moving:
     """Return a model that loads when asked, and everything that can be asked of it.
 
-    texts: to try; of the first of ``TEXTS`` it is kept what the model makes of it, which stands
+    texts: to try; what the model makes of the first of ``EXAMPLE_PROMPTS`` is kept, and stands
     there before anything is loaded. seed: of what is drawn. Raises ``ValueError`` without a text.
     """
     texts = list(texts)
@@ -89,7 +89,7 @@ def real_model(texts: Sequence[str] = TEXTS, seed: int = 0) -> Moving:
     return Moving(
         "real_model",
         "A real model, live",
-        loading(texts[0] == TEXTS[0])
+        loading(texts[0] == EXAMPLE_PROMPTS[0])
         + '<div class="rm-model" data-part="model" hidden>'
         + f"{real_model_beginnings(texts)}"
         + f'<div class="rm-seen">{real_model_text(texts[0])}{real_model_next()}</div>'
@@ -100,7 +100,7 @@ def real_model(texts: Sequence[str] = TEXTS, seed: int = 0) -> Moving:
         "In a browser that runs scripts, a real model can be loaded here, and asked.",
         {
             "worker": "\n".join(lean(read_asset(f"moving/{name}.js")) for name in WORKER),
-            "file": f"{FOLDER}/{FILE}",
+            "file": f"{MODEL_FOLDER}/{FILE}",
             "memory": MEMORY,
             "seed": seed,
             "decisions": [
@@ -108,7 +108,7 @@ def real_model(texts: Sequence[str] = TEXTS, seed: int = 0) -> Moving:
                 for name, page, options in DECISIONS
             ],
             "orders": ORDERS,
-            "kept": kept_text() if texts[0] == TEXTS[0] else None,
+            "kept": kept_text() if texts[0] == EXAMPLE_PROMPTS[0] else None,
         },
         "",
         before=["score_sum", "line_chart", "real_model_address"],

@@ -17,7 +17,7 @@ from attncourse.lookup import softmax
 from attncourse.support.arrays import as_floats, require_finite
 
 LEFT, RIGHT, TOP, BOTTOM = 34, 318, 14, 186  # of the axes, in pixels
-PLACES = 143  # of the curve
+N_PLACES = 143  # of the curve
 COLD, HOT = -2, 2  # the temperature, as a power of 10
 SEEN = 0.02  # the weight from which on a thread leads from a car to the answer
 
@@ -65,7 +65,7 @@ def soft_prices(
             "values": v.tolist(),
             "ends": ends,
             "box": [LEFT, RIGHT, TOP, BOTTOM],
-            "places": PLACES,
+            "places": N_PLACES,
             "seen": SEEN,
         },
         f"{query:g} years, temperature {temperature:g}: "
@@ -111,7 +111,7 @@ def prices_picture(k, v, query: float, temperature: float, ends: list[float]) ->
         drawing.text(LEFT - 6, at(0, y)[1] + 4, f"{y}", "quiet", size=12, anchor="end")
     drawing.text((LEFT + RIGHT) / 2, BOTTOM + 33, "age, years", "key", size=12)
     drawing.text(LEFT + 6, TOP, "price, thousands", "value", size=12, anchor="start")
-    xs = np.linspace(0, ends[0], PLACES)
+    xs = np.linspace(0, ends[0], N_PLACES)
     curve = np.column_stack(at(xs, soft_answers(xs, k, v, temperature)))
     answer = at(query, soft_answers(np.array([query]), k, v, temperature)[0])
     line = "L".join(f"{x:.1f},{y:.1f}" for x, y in curve)

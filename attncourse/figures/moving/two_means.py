@@ -20,7 +20,7 @@ from attncourse.support.arrays import as_floats
 
 WIDTH, HEIGHT, UNIT = 330, 216, 56  # of the picture, and of 1, in pixels
 FAR, UP = 2.5, 1.75  # how far from the middle an arrow may end
-SAYS = (
+MEANS_DESCRIPTION = (
     "Arrows from one point, one for each word. A dot marks the mean of the first sentence’s words, "
     "a ring that of the second’s."
 )
@@ -45,7 +45,7 @@ def two_means(
     ):
         raise ValueError(f"sentences: expected 2 or 3 lists of words' numbers, got {sentences}")
     said = [" ".join(words[i] for i in sentence) for sentence in sentences]
-    picture = Diagram("Words as arrows", SAYS, width=WIDTH, height=HEIGHT)
+    picture = Diagram("Words as arrows", MEANS_DESCRIPTION, width=WIDTH, height=HEIGHT)
     live(picture, "arrows", "".join(word_arrows(words, V)))
     first, other = (word_pixels(V[list(s)].mean(axis=0)) for s in sentences[:2])
     live(

@@ -10,7 +10,7 @@ from attncourse.figures.moving.figure import Moving
 from attncourse.today import cache_bytes_of
 
 LENGTHS = (1024, 32_768, 131_072)
-PARTS = (
+COMPARED_PARTS = (
     "norms",
     "queries",
     "keys, values",
@@ -20,13 +20,13 @@ PARTS = (
     "gate",
     "next part",
 )
-ROLES = {"full": "ink", "window": "query", "latent": "key", "state": "value"}
+COLOUR_OF_MEMORY = {"full": "ink", "window": "query", "latent": "key", "state": "value"}
 KIND_WORDS = {"full": "sees all", "window": "window", "latent": "latent", "state": "memory"}
 STRIP, STRIP_TOPS, TOP, ROW = (56, 280), (2, 22), 44, 31  # left and width of a strip; of the rows
 
 
 def part_words(model: Mapping[str, Any]) -> list[str]:
-    """Return what a model has in each part of a block, in the order of PARTS."""
+    """Return what a model has in each part of a block, in the order of COMPARED_PARTS."""
     kinds, cap = model["layers"], model.get("cap")
     caches = []
     if "latent" in kinds:
@@ -120,7 +120,7 @@ def two_models(
             f'<table data-part="costs">{cost_table(shown)}</table>',
         ),
         "In a browser that runs scripts, one chooses any two of twelve models.",
-        {"models": rows, "lengths": list(LENGTHS), "roles": ROLES},
+        {"models": rows, "lengths": list(LENGTHS), "roles": COLOUR_OF_MEMORY},
         difference_sentence(shown),
     )
 
@@ -151,12 +151,12 @@ def block_rows(shown: list[Mapping[str, Any]]) -> Diagram:
         "which a token passes them, each with what the first and the second model have there. "
         "Parts in which they differ are outlined.",
         width=340,
-        height=TOP + ROW * len(PARTS) + 2,
+        height=TOP + ROW * len(COMPARED_PARTS) + 2,
     )
     for y, name in zip(STRIP_TOPS, ("first", "second"), strict=True):
         picture.text(4, y + 13, name, size=13, anchor="start")
     live(picture, "words", word_lines([part_words(model) for model in shown]))
-    for i, part in enumerate(PARTS):
+    for i, part in enumerate(COMPARED_PARTS):
         picture.box(4, TOP + ROW * i + 1, part, width=104, height=26)
     live(picture, "strips", layer_strips(shown))
     return picture
@@ -172,7 +172,7 @@ def layer_strips(shown: list[Mapping[str, Any]]) -> str:
             low = 8 if kind in ("window", "state") else 0
             parts.append(
                 f'<rect x="{left + i * step:.2f}" y="{top + low}" width="{step - 1:.2f}" '
-                f'height="{16 - low}" style="fill:var(--{ROLES[kind]})"/>'
+                f'height="{16 - low}" style="fill:var(--{COLOUR_OF_MEMORY[kind]})"/>'
             )
     return "".join(parts)
 
@@ -194,7 +194,7 @@ def word_lines(words: list[list[str]]) -> str:
 def legend_of_layers() -> str:
     """Return what the colours of the layers mean, as a legend."""
     squares = "".join(
-        f'<span><i style="--here:var(--{ROLES[kind]})"></i>{words}</span>'
+        f'<span><i style="--here:var(--{COLOUR_OF_MEMORY[kind]})"></i>{words}</span>'
         for kind, words in KIND_WORDS.items()
     )
     return f'<p class="tm-legend">{squares}</p>'
@@ -229,6 +229,6 @@ def difference_sentence(shown: list[Mapping[str, Any]]) -> str:
     differ = sum(a != b for a, b in zip(part_words(first), part_words(second), strict=True))
     whole = [token_cost(model, LENGTHS[-1])["bytes"] * LENGTHS[-1] / 1e9 for model in shown]
     return (
-        f"They differ in {differ} of {len(PARTS)} parts. {LENGTHS[-1]:,} tokens take "
+        f"They differ in {differ} of {len(COMPARED_PARTS)} parts. {LENGTHS[-1]:,} tokens take "
         f"{two_digits(whole[0])} and {two_digits(whole[1])} GB."
     )

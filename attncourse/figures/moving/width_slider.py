@@ -22,7 +22,7 @@ from attncourse.support.arrays import as_floats, require_finite
 DRAWS = (-0.01, 1.05, 0.74, 0.72, 1.62, -1.21, -0.63, -1.32)
 ZERO, UNIT, FULL = 142, 7, 12  # where score 0 is, how long 1 is, in pixels; the longest bar's score
 START, LONG, TOP, ROW = 252, 50, 26, 26  # weight 0, how long a weight of 1 is; the rows
-SAYS = (
+SLIDER_DESCRIPTION = (
     "Eight keys, one below the other. For each a bar for its score, left and right of a line for "
     "0, and a bar for its weight."
 )
@@ -63,7 +63,7 @@ def width_slider(draws: Sequence[float] | np.ndarray = DRAWS, d_k: int = 64) -> 
 def score_bars(draws: np.ndarray, d_k: int) -> Diagram:
     """Return a row for each key: its score as a bar and a number, and its weight."""
     scores = draws * np.sqrt(d_k)
-    picture = Diagram("Scores and weights", SAYS, height=TOP + 6 + ROW * len(draws))
+    picture = Diagram("Scores and weights", SLIDER_DESCRIPTION, height=TOP + 6 + ROW * len(draws))
     picture.text(ZERO, 15, "score", bold=True)
     picture.text(START, 15, "weight", bold=True, anchor="start")
     for j in range(len(draws)):

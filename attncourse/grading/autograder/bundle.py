@@ -19,7 +19,7 @@ from attncourse.grading.course.variants import VARIANTS_FILE, choices_text, vari
 from attncourse.grading.files import replace_bytes, zipped
 
 HERE = Path(__file__).parent
-PACKAGE = Path(attncourse.__file__).parent
+BUNDLED_PACKAGE = Path(attncourse.__file__).parent
 SCRIPTS = ("setup.sh", "run_autograder")
 SETTINGS = "settings.json"  # what nbgrader_config.py says of grading; there is no nbgrader there
 
@@ -44,14 +44,16 @@ def zip_contents(course: Path, name: str) -> Iterator[tuple[str, bytes]]:
     if variant := variants_in(course).get(name):
         yield VARIANTS_FILE, choices_text({name: variant}).encode()
     yield SETTINGS, (json.dumps({"follow_on": follow_on_earns(course)}) + "\n").encode()
-    for path in sorted(PACKAGE.rglob("*")):
+    for path in sorted(BUNDLED_PACKAGE.rglob("*")):
         if path.is_file() and "__pycache__" not in path.parts:
-            yield path.relative_to(PACKAGE.parent).as_posix(), path.read_bytes()
+            yield path.relative_to(BUNDLED_PACKAGE.parent).as_posix(), path.read_bytes()
 
 
 def requirements() -> list[str]:
     """Return the package's requirements, pinned to the versions installed here."""
-    project = PACKAGE.parent / "pyproject.toml"  # newer than what was noted when it was installed
+    project = (
+        BUNDLED_PACKAGE.parent / "pyproject.toml"
+    )  # newer than what was noted when it was installed
     if project.is_file():
         needed = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["dependencies"]
     else:

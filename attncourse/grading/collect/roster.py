@@ -1,6 +1,7 @@
 """Who is in the class: a roster, from whichever platform, and who a name or a number stands for.
 
-A roster is a CSV file with a head, of which ``columns.py`` says what its columns hold.
+A roster is a table with a head, separated by commas, semicolons or tabs (``spreadsheet.rows_in``);
+``columns.py`` says what its columns hold.
 """
 
 import re
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from unicodedata import normalize
 
-from attncourse.grading.collect.columns import IDS, columns_of
+from attncourse.grading.collect.columns import NUMBER_COLUMNS, are_addresses, columns_of
 from attncourse.grading.course.folders import why_unusable_name
 from attncourse.grading.errors import UserError
 from attncourse.grading.gradebook.read import Person
@@ -20,9 +21,8 @@ from attncourse.grading.names import NameIndex, is_test_student, same_id
 from attncourse.grading.slips import Slip, require_no_slip, settle_owner
 from attncourse.grading.spreadsheet import rows_in
 
-EXPECTED_COLUMNS = (
-    "expected a column of ids or addresses, as in the head id,last_name,first_name,email"
-)
+EXPECTED_HEAD = "the head id,last_name,first_name,email"
+EXPECTED_COLUMNS = f"expected a column of ids or addresses, as in {EXPECTED_HEAD}"
 REVEAL_HINT = "reveal the students' identities and download it again"
 ROUNDED_NUMBER = re.compile(r"\d+[.,]\d+E\+\d+", re.IGNORECASE)
 
@@ -170,8 +170,9 @@ def read_rosters(paths: Iterable[Path], trust: str = "") -> list[Member]:
 def read_roster(path: Path) -> list[Member]:
     """Return the members that a file lists. Raises ``UserError`` where it is no roster."""
     head, *rows = rows_in(path) or [[]]
+    require_head(path, head)
     columns = columns_of(head, rows)
-    if not any(columns[kind] for kind in IDS):
+    if not any(columns[kind] for kind in NUMBER_COLUMNS):
         if columns["participant"] and not columns["name"]:
             raise UserError(f"{path} has no names, only numbers: {REVEAL_HINT}")
         seen = one_line(", ".join(head), 80) or "nothing"
@@ -200,6 +201,16 @@ def read_roster(path: Path) -> list[Member]:
     return members
 
 
+def require_head(path: Path, head: list[str]) -> None:
+    """Raise ``UserError`` where the first line is somebody's: its columns would be taken for it."""
+    if any(are_addresses([cell.strip()]) for cell in head):
+        somebody = one_line(", ".join(head), 80)
+        raise UserError(
+            f"{path} has no head: its first line is {somebody}; put one above it, as in "
+            f"{EXPECTED_HEAD}"
+        )
+
+
 def require_distinct(path: Path, members: list[Member]) -> None:
     """Raise ``UserError`` where two people have one number or address: it would be neither's."""
     owners: dict[tuple[str, str], Member] = {}
@@ -224,7 +235,7 @@ def member_of(cells: dict[str, list[str]]) -> Member:
     first = {kind: next((cell for cell in values if cell), "") for kind, values in cells.items()}
     return Member(
         Person(
-            id=normalize("NFC", next((first[kind] for kind in IDS if first[kind]), "")),
+            id=normalize("NFC", next((first[kind] for kind in NUMBER_COLUMNS if first[kind]), "")),
             lms_id=first["number"],
             **{kind: first[kind] for kind in ("last_name", "first_name", "email")},
         ),

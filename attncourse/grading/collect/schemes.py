@@ -36,7 +36,7 @@ TYPED = re.compile(
     r"(?s)(?P<name>.+?)_(?:LATE_|late_)?(?P<number>[1-9]\d{0,18})_(?P<file>(?:text|link)\.html)"
 )
 # Where else in one name a number could stand, were the student's part of it the platform's.
-NUMBERS = {
+NUMBER_IN_FILE_NAME = {
     "moodle": re.compile(r"_(\d+)(?=_assignsubmission_[a-z])"),
     "canvas": re.compile(r"_([1-9]\d*)(?=_[1-9]\d*_.)"),
 }
@@ -146,7 +146,7 @@ PLATFORMS = {"moodle": moodle, "canvas": canvas}
 
 def rivals_of(part: str, form: str, number: str, assignment: str) -> tuple[str, ...]:
     """Return the other numbers that a name could mean, but one right before the assignment's."""
-    matches = NUMBERS[form].finditer(part)
+    matches = NUMBER_IN_FILE_NAME[form].finditer(part)
     other = {m[1] for m in matches if not part.startswith(assignment, m.end() + 1)}
     return tuple(other - {number})
 

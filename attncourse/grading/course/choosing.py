@@ -9,7 +9,10 @@ from attncourse.grading.harmless import printable
 MAX_FILES_NAMED = 5
 COPY = r"(?: ?\((\d{1,6})\)|-(\d{1,6}))?(?:\.ipynb|(?:\.ipynb)?\.zip)"
 NOTEBOOKS = (".ipynb",), (".zip",)  # and archives, in which one may be
-TEXTS = (".json", ".txt", ".py"), (".md", ".qmd", ".rmd")  # as which a notebook may be saved
+TEXT_SUFFIXES = (
+    (".json", ".txt", ".py"),
+    (".md", ".qmd", ".rmd"),
+)  # as which a notebook may be saved
 
 
 class HandedFile(NamedTuple):
@@ -38,14 +41,14 @@ def choose(files: list[HandedFile], name: str) -> HandedFile | None:
 
     Raises ``Ungraded`` where there are several and nobody can know which.
     """
-    for endings in (*NOTEBOOKS, *TEXTS):
+    for endings in (*NOTEBOOKS, *TEXT_SUFFIXES):
         kind = [f for f in files if f.name.endswith(endings)]
         if named := copies_of_assignment(kind, name):
             return newest_file(named, name)
         for best in ([f for f in kind if f.name.startswith(name.casefold())], kind):
             if len(best) == 1:
                 return best[0]
-        if kind and endings in TEXTS:
+        if kind and endings in TEXT_SUFFIXES:
             return None
         if kind:
             raise Ungraded(f"several notebooks and none is {name}.ipynb: {listed_paths(kind)}")

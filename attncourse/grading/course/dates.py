@@ -8,6 +8,7 @@ not at all, that counts which is better for students: the later for what is due,
 what was handed in.
 """
 
+import math
 import re
 import unicodedata
 from collections import defaultdict
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from traitlets.config import Config
 
 REGION = re.compile(r"\s([A-Za-z_]+(?:/[\w+-]+)+)$")
-NUMBERS = re.compile(r"(?<!\d)\d{1,2}([./-])\d{1,2}\1\d{4}")  # 12.10.2026, or 10/12/2026
+NUMERIC_DATE = re.compile(r"(?<!\d)\d{1,2}([./-])\d{1,2}\1\d{4}")  # 12.10.2026, or 10/12/2026
 NO_TIME = re.compile(r"\d{4}-\d\d-\d\d")
 Zone = ZoneInfo | None  # the course's, where it names one
 MAX_TIME_WIDTH = 100  # characters
@@ -104,13 +105,17 @@ def moment_in(
     region_zone = named_zone(region[1]) if region else None
     plain = plain[: region.start()] if region else plain
 
-    def behind(letters: str | None, seconds: int | None) -> tzinfo | None:
+    def zone_behind(letters: str | None, seconds: int | None) -> tzinfo | None:
+        """Return the zone of a time for dateutil, which asks with what stands behind it.
+
+        That is None twice where nothing does. A region's name, taken off before, says it by itself.
+        """
         return region_zone or parse_offset(letters, seconds, zone)
 
-    moments = set(date_readings(plain, behind)) or {
+    moments = set(date_readings(plain, zone_behind)) or {
         moment
         for words in LANGUAGES.split()
-        for moment in date_readings(translated_date(plain, words), behind)
+        for moment in date_readings(translated_date(plain, words), zone_behind)
     }
     if not moments:
         raise ValueError(f"{shown} is no date: expected one such as 2026-10-12 23:59")
@@ -134,20 +139,21 @@ def in_utc(local: datetime, pick: Callable[..., datetime] = max) -> datetime:
     return pick(both).replace(tzinfo=None)
 
 
-def date_readings(text: str, behind: Callable[..., tzinfo | None]) -> Iterator[datetime]:
-    """Yield the dates that dateutil reads, if the text holds a whole date.
+def date_readings(text: str, zone_behind: Callable[..., tzinfo | None]) -> Iterator[datetime]:
+    """Yield the dates that dateutil reads in a text, none if the text holds no whole date.
 
     A month before a day is told from a day before a month by a point between them, or not at all.
-    ``behind`` makes a zone of what stands behind a time.
+    ``zone_behind`` makes a zone of the letters or the offset behind a time.
     """
     from dateutil.parser import parse
 
-    numbers = NUMBERS.search(text)
+    numbers = NUMERIC_DATE.search(text)
     orders = (False,) if numbers is None else (True,) if numbers[1] == "." else (True, False)
     for day_first in orders:
         try:
             first, second = (
-                parse(text, default=day, dayfirst=day_first, tzinfos=behind) for day in OTHER_DAYS
+                parse(text, default=day, dayfirst=day_first, tzinfos=zone_behind)
+                for day in OTHER_DAYS
             )
         except Letters as error:
             raise ValueError(str(error)) from None
@@ -258,9 +264,15 @@ def time_between(start: datetime, end: datetime, zone: Zone) -> timedelta:
 
 
 def span_in_words(seconds: float) -> str:
-    """Write a duration as a person says it."""
-    if seconds < 3600:
-        return f"{max(1, round(seconds / 60))} min"
+    """Write a duration as a person says it, rounded up: what is over a day is more than 1 day."""
+    if (minutes := up_to(seconds / 60)) < 60:
+        return f"{max(1, minutes):g} min"
     if seconds < 86400:
-        return f"{seconds / 3600:.1f} h"
-    return count(round(seconds / 86400, 1), "day")
+        return f"{up_to(seconds / 3600, digits=1):.1f} h"
+    return count(up_to(seconds / 86400, digits=1), "day")
+
+
+def up_to(number: float, digits: int = 0) -> float:
+    """Return a number rounded up; what is a rounding error of floats above stays below."""
+    scale = 10**digits
+    return math.ceil(round(number * scale, 6)) / scale

@@ -25,20 +25,20 @@ LATE_DAYS_COLUMN = "late_days"
 MAX_EXTENSION_DAYS = 3650
 
 
-class More(NamedTuple):
+class ExtensionDays(NamedTuple):
     """The further days of a student: given by a person, and taken of those that the term allows."""
 
-    given: float
+    granted: float
     taken: float = 0
 
     def length(self, due: datetime | None, zone: Zone) -> timedelta:
         """Return the length of the extension after a due date."""
-        days = self.given + self.taken
+        days = self.granted + self.taken
         return days_after(due, days, zone) - due if due else timedelta(days=days)
 
 
-NO_EXTENSION = More(0)
-Extensions = dict[tuple[str, str], More]
+NO_EXTENSION = ExtensionDays(0)
+Extensions = dict[tuple[str, str], ExtensionDays]
 
 
 def read_extensions(course: Path) -> Extensions:
@@ -58,7 +58,7 @@ def read_extensions(course: Path) -> Extensions:
             row.get(key, "").strip() for key in (*EXTENSIONS_HEAD, LATE_DAYS_COLUMN)
         )
         try:
-            more = More(days_in(days), days_in(taken or "0"))
+            more = ExtensionDays(days_in(days), days_in(taken or "0"))
         except ValueError:
             said = one_line(f"{days} {taken}".strip(), 40) or "nothing"
             raise UserError(f"{where}: expected a number of days, got {said}") from None
@@ -79,7 +79,7 @@ def days_in(text: str) -> float:
 def write_extensions(course: Path, extensions: Extensions) -> Path:
     """Write the table of extensions, in the place of the one before."""
     head: tuple[str, ...] = EXTENSIONS_HEAD
-    rows: list[tuple] = [(*who, more.given) for who, more in sorted(extensions.items())]
+    rows: list[tuple] = [(*who, more.granted) for who, more in sorted(extensions.items())]
     if any(more.taken for more in extensions.values()):
         head = (*EXTENSIONS_HEAD, LATE_DAYS_COLUMN)
         rows = [(*who, *more) for who, more in sorted(extensions.items())]

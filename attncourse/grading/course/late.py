@@ -1,5 +1,6 @@
 """When something was handed in, and what being late costs: nbgrader's rules and its plugin."""
 
+import math
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,6 +14,8 @@ from attncourse.grading.report import count
 
 if TYPE_CHECKING:
     from traitlets.config import Config
+
+SECONDS_OF_DAY = 86_400
 
 
 class LatePenalty:
@@ -46,6 +49,11 @@ class LatePenalty:
                 f"the plugin for late penalties fails on {student}, {count(score, 'point')}, "
                 f"{seconds:g} s late: {type(error).__name__}: {error}"
             ) from error
+
+
+def days_begun(seconds_late: float, grace_seconds: float) -> int:
+    """Return how many days have begun since something was due: none within the grace."""
+    return math.ceil(seconds_late / SECONDS_OF_DAY) if seconds_late > grace_seconds else 0
 
 
 def time_in(stamp: str, zone: Zone) -> datetime | None:

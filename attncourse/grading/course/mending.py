@@ -28,7 +28,7 @@ from attncourse.practice.order import ordered_drills
 
 BROKEN = "attncourse_broken"  # a cell's metadata: the code that students are given
 ENDING = "_mend"  # of the assignment's name, behind the chapter's folder
-POINTS = 2  # for a function that is mended
+POINTS_EACH = 2  # for a function that is mended
 INTRODUCTION = (
     "Each function below was right until one line of it was changed. Find the line, mend it where "
     "it stands, run its cell and then the check below. A function earns its {} points when the "
@@ -121,7 +121,7 @@ def mend_notebook(chapter: str, drills: Sequence[Drill]) -> dict[str, Any]:
     """Return the solved notebook of functions to mend, with nbgrader's marks."""
     number = STEMS.index(chapter.partition("_")[2]) + 1
     cells = [
-        text_cell("title", f"{TO_MEND}{number}\n\n{INTRODUCTION.format(POINTS)}"),
+        text_cell("title", f"{TO_MEND}{number}\n\n{INTRODUCTION.format(POINTS_EACH)}"),
         code_cell("imports", "from attncourse.checks import check, examine"),
     ]
     before = ""
@@ -138,8 +138,8 @@ def mend_notebook(chapter: str, drills: Sequence[Drill]) -> dict[str, Any]:
     cells.append(text_cell("graded", "## Graded cells\n\nNothing to do here."))
     for drill in drills:
         name = drill.function
-        marks = nbgrader_marks(f"points_{name}", locked=True, grade=True) | {"points": POINTS}
-        source = f'{POINTS} * examine("{drill.exercise}", {name}).passed'
+        marks = nbgrader_marks(f"points_{name}", locked=True, grade=True) | {"points": POINTS_EACH}
+        source = f'{POINTS_EACH} * examine("{drill.exercise}", {name}).passed'
         cells.append(code_cell(f"points-{name}", source, nbgrader=marks))
     return notebook_of(cells)
 

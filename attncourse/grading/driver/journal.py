@@ -39,13 +39,13 @@ BYTES_OF_PAGE = 8192  # two for a report
 SECONDS_TO_FLUSH = 0.5  # between two flushes to the disk
 MAX_ROWS_SKIPPED = 10_000  # at one damaged place: the most that a page of the tree leads to is 900
 CLOSING_MILLISECONDS = 100  # that closing waits for whoever reads
-WAY_OUT = ": what is in the journal is safe; put this right and grade again"
+JOURNAL_ADVICE = ": what is in the journal is safe; put this right and grade again"
 TABLES = (
     "create table about (assignment text not null)",
     "create table result (number integer primary key, key blob not null, student text not null,"
     " conditions blob not null, report text not null, checksum integer not null)",
 )
-COLUMNS = "number, checksum, key, student, conditions, report"
+JOURNAL_COLUMNS = "number, checksum, key, student, conditions, report"
 
 
 class ResultRow(NamedTuple):
@@ -146,7 +146,7 @@ class Journal:
         if number is None:
             return None
         with explained_journal_errors(self.path):
-            query = f"select {COLUMNS} from result where number = ?"
+            query = f"select {JOURNAL_COLUMNS} from result where number = ?"
             record = self._connection.execute(query, (number,)).fetchone()
         return intact_row(record) if record else None
 
@@ -186,7 +186,9 @@ class Journal:
         is_intact = True
         self._numbers.clear()
         try:
-            for record in connection.execute(f"select {COLUMNS} from result order by number"):
+            for record in connection.execute(
+                f"select {JOURNAL_COLUMNS} from result order by number"
+            ):
                 if (row := intact_row(record)) is None:
                     is_intact = False
                 else:
@@ -256,7 +258,7 @@ class Journal:
 
 @contextmanager
 def explained_journal_errors(
-    path: Path, way_out: str = WAY_OUT, doing: str = "write"
+    path: Path, way_out: str = JOURNAL_ADVICE, doing: str = "write"
 ) -> Iterator[None]:
     """Turn what SQLite or the file system objects to into one line that ends in the way out."""
     try:
@@ -369,7 +371,7 @@ def student_bytes(student: str) -> bytes:
 
 def readable_rows(connection: sqlite3.Connection) -> Iterator[tuple]:
     """Yield the records of a malformed table that can be read, in their order."""
-    query = f"select {COLUMNS} from result where number > ? order by number limit 1"
+    query = f"select {JOURNAL_COLUMNS} from result where number > ? order by number limit 1"
     number = n_skipped = 0
     while n_skipped < MAX_ROWS_SKIPPED:
         try:
@@ -449,7 +451,7 @@ def remove_student_results(path: Path, student: str) -> None:
         return
     with explained_journal_errors(path, ""), closing(connect_journal(path, "rw")) as connection:
         connection.execute("pragma journal_mode = delete")
-        records = connection.execute(f"select {COLUMNS} from result").fetchall()
+        records = connection.execute(f"select {JOURNAL_COLUMNS} from result").fetchall()
         for record in records:
             row = intact_row(record)
             if row is None or row.student == student_bytes(student):
@@ -469,7 +471,7 @@ def open_journal(folder: Path, assignment: str) -> Iterator[Journal]:
 
 
 @contextmanager
-def only_process(folder: Path, way_out: str = WAY_OUT) -> Iterator[None]:
+def only_process(folder: Path, way_out: str = JOURNAL_ADVICE) -> Iterator[None]:
     """Let one process at a time work on the assignment of a folder in ``reports``.
 
     The lock ends with the process, however it ends; its file names who has it.

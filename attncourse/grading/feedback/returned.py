@@ -39,7 +39,7 @@ from attncourse.grading.results.class_results import Remark
 
 MOODLE = re.compile(r"(?P<key>(?P<who>[^/]+)_\d+)_assignsubmission_file(?:_?/|_(?=[^/]))")
 CANVAS = re.compile(r"(?P<who>[^_/]+)(?:_LATE)?(?P<key>_\d+)_\d+_(?=[^/]+)")
-PLACES = {"moodle": MOODLE, "canvas": CANVAS}
+PLATFORMS = {"moodle": MOODLE, "canvas": CANVAS}
 GRADESCOPE = "submission_metadata.yml"  # in an export of its submissions
 
 
@@ -82,7 +82,7 @@ def give_back(
     groups = {s: row.get("group") or "" for s, row in rows.items()}
     pages, alone = one_a_group(pages, groups, remark)
     came_as = {
-        s: download_place(row.get("handed_in_as") or "", PLACES[form]) for s, row in rows.items()
+        s: download_place(row.get("handed_in_as") or "", PLATFORMS[form]) for s, row in rows.items()
     }
     homes = owners_of(places, pages, {s: p.key for s, p in came_as.items() if p and s in alone})
     written = [page for page in pages if page.content]
@@ -136,7 +136,7 @@ def read_download(path: Path, name: str) -> tuple[str, dict[Home, set[bytes]]]:
     try:
         with zipfile.ZipFile(path) as archive:
             members = [m for m in archive.infolist() if not m.is_dir()]
-            for form, pattern in PLACES.items():
+            for form, pattern in PLATFORMS.items():
                 files: dict[str, dict[HandedFile, tuple[Home, zipfile.ZipInfo]]] = defaultdict(dict)
                 for member in members:
                     filename = as_file(member.filename)

@@ -8,7 +8,7 @@ from attncourse.grading.course.dates import Zone, zone_of
 from attncourse.grading.course.extensions import (
     EXTENSIONS_FILE,
     NO_EXTENSION,
-    More,
+    ExtensionDays,
     days_in,
     read_extensions,
     write_extensions,
@@ -36,7 +36,7 @@ def grant_extension(book: CourseGradebook, student: str, name: str, days: float)
     require_student(book, student)
     with in_turn(book.course / EXTENSIONS_FILE):
         extensions = read_extensions(book.course)
-        more = extensions.pop((student, name), NO_EXTENSION)._replace(given=days)
+        more = extensions.pop((student, name), NO_EXTENSION)._replace(granted=days)
         extensions |= {(student, name): more} if any(more) else {}
         write_extensions(book.course, extensions)
     zone = zone_of(book.config)
@@ -47,7 +47,7 @@ def grant_extension(book: CourseGradebook, student: str, name: str, days: float)
 
 
 def enter_extension(
-    gradebook: "Gradebook", student: str, name: str, more: More, zone: Zone
+    gradebook: "Gradebook", student: str, name: str, more: ExtensionDays, zone: Zone
 ) -> datetime | None:
     """Enter an extension with the submission, if there is one; return when the work is due then."""
     from nbgrader.api import MissingEntry
@@ -92,7 +92,7 @@ def enter_hand_in(
     name: str,
     *,
     when: datetime | None,
-    more: More | None,
+    more: ExtensionDays | None,
     zone: Zone,
 ) -> None:
     """Enter when a student handed in, and the extension, where these are known.

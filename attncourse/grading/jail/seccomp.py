@@ -10,7 +10,9 @@ import errno
 import struct
 from itertools import count, groupby
 
-# name:x86_64:aarch64, with - where the architecture has no such call
+# name:x86_64:aarch64, with - where the architecture has no such call. A call newer than
+# NEWEST_CALL_NUMBER is refused before this table is read: raise that too, and put among the ENOSYS
+# of `partial_rule` each call up to it for which the C library has an older form.
 ALLOWED = """
 read:0:63 write:1:64 readv:19:65 writev:20:66 pread64:17:67 pwrite64:18:68 preadv:295:69
 pwritev:296:70 preadv2:327:286 pwritev2:328:287 lseek:8:62 open:2:- openat:257:56
@@ -55,7 +57,7 @@ vfork:58:- mmap:9:222 execve:59:221 execveat:322:281 fchmodat2:452:452
 arch_prctl:158:-
 """
 # For these calls, the argument that counts and the values that it may have.
-VALUES = {
+ALLOWED_VALUES = {
     "ioctl": (1, (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)),  # TCGETS … FIONREAD, FIONBIO …
     "fcntl": (1, (0, 1, 2, 3, 4, 5, 6, 7, 36, 37, 38, 1030, 1032)),  # no owner, lease or pipe size
     "prctl": (0, (2, 3, 15, 16, 21, 23, 39, 0x53564D41)),  # PR_GET_…, PR_SET_NAME, PR_SET_VMA
@@ -120,8 +122,8 @@ def partial_rule(name: str, processes: int) -> list[Instruction]:
         block = [(LOAD, 0, 0, 16 + 8 * 3), (ANY_BIT, 0, 2, MAP_ANONYMOUS)]
         block += [(ANY_BIT, 0, 1, MAP_SHARED), filter_result(ERRNO | errno.ENOMEM)]
         return [*block, filter_result(ALLOW)]
-    if name in VALUES:
-        argument, values = VALUES[name]
+    if name in ALLOWED_VALUES:
+        argument, values = ALLOWED_VALUES[name]
         tests = [line for v in values for line in ((EQUAL, 0, 1, v), filter_result(ALLOW))]
         return [(LOAD, 0, 0, 16 + 8 * argument), *tests, filter_result(ERRNO | errno.EPERM)]
     if processes > 1:

@@ -3,24 +3,23 @@
 It is a plugin of nbgrader's, named in ``nbgrader_config.py``, and both ways of grading ask it.
 """
 
-from math import ceil
-
 from nbgrader.plugins import BasePlugin
 from traitlets import Float
 
-SECONDS_OF_DAY = 86400
+from attncourse.grading.course.late import days_begun
+
+GRACE_HELP = "Minutes after the due date that cost nothing; a later day has none."
 
 
 class LateDays(BasePlugin):
     """``percent`` of the points for each day begun, after some ``grace_minutes``."""
 
     percent = Float(10.0, min=0.0, max=100.0, help="What a day costs.").tag(config=True)
-    grace_minutes = Float(0.0, min=0.0, help="Minutes that cost nothing.").tag(config=True)
+    grace_minutes = Float(0.0, min=0.0, help=GRACE_HELP).tag(config=True)
 
     def late_submission_penalty(
         self, student_id: str, score: float, total_seconds_late: float
     ) -> float:
         """Return the points to take off."""
-        if total_seconds_late <= 60 * self.grace_minutes:
-            return 0.0
-        return score * min(1.0, ceil(total_seconds_late / SECONDS_OF_DAY) * self.percent / 100)
+        days = days_begun(total_seconds_late, 60 * self.grace_minutes)
+        return score * min(1.0, days * self.percent / 100)

@@ -51,7 +51,7 @@ def harmless_markdown(source: str) -> str:
 def page_markdown(source: str) -> str:
     """Return Markdown as clean HTML, formulas in MathML: a filter for the feedback page."""
     html = clean_html(MarkdownWithMath(renderer=PageRenderer(escape=False)).render(source))
-    return FORMULA.sub(lambda found: mathml(unescape(found[2]), bool(found[1])), html)
+    return FORMULA.sub(lambda match: mathml(unescape(match[2]), bool(match[1])), html)
 
 
 class Renderer(IPythonRenderer):

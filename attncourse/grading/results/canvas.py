@@ -29,9 +29,9 @@ from attncourse.grading.spreadsheet import Rows, Value, rows_in
 
 MAX_STUDENTS_NAMED = 5  # of the students whom a section's roster leaves out
 PERSON_COLUMNS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
-POINTS = "    Points Possible"
-IDS = ("ID", "SIS User ID", "SIS Login ID", "Integration ID")
-TITLE = re.compile(r"(?P<title>.*\S)\s*\((?P<id>\d+)\)")
+POINTS_ROW = "    Points Possible"
+CANVAS_ID_COLUMNS = ("ID", "SIS User ID", "SIS Login ID", "Integration ID")
+CANVAS_TITLE = re.compile(r"(?P<title>.*\S)\s*\((?P<id>\d+)\)")
 
 
 def canvas_rows(
@@ -72,7 +72,7 @@ def canvas_rows(
                 remark(f"{one_line(name)} has {points_in_canvas} and {maximum:g} here")
     made: Rows = [
         [one_line(name) for name in (*known.who, *columns)],
-        [POINTS, *[""] * (len(known.who) - 1), *points],
+        [POINTS_ROW, *[""] * (len(known.who) - 1), *points],
     ]
     for student, cells in matched.items():
         row: list[Value] = [one_line(text) for text in cells[: len(known.who)]]
@@ -124,7 +124,7 @@ def read_canvas_roster(path: Path) -> Roster:
 
 def columns_called(title_or_id: str, roster: Roster) -> list[str]:
     """Return the columns for assignments that have this title, id, or both."""
-    parts = ((name, TITLE.fullmatch(name)) for name in roster.others)
+    parts = ((name, CANVAS_TITLE.fullmatch(name)) for name in roster.others)
     known = [(name, (name, part["title"], part["id"])) for name, part in parts if part]
     return [name for name, several in known if title_or_id.casefold() in map(str.casefold, several)]
 
@@ -147,7 +147,7 @@ def own_column(title_or_id: str, roster: Roster) -> str:
     if len(fitting) == 1:
         return fitting[0]
     fault = "several columns are" if fitting else "no column is"
-    titled = [name for name in roster.others if TITLE.fullmatch(name)]
+    titled = [name for name in roster.others if CANVAS_TITLE.fullmatch(name)]
     listed = ", ".join(map(one_line, fitting or titled)) or "none"
     raise UserError(f"--column: {fault} called {title_or_id} in {roster.path}; there are: {listed}")
 
@@ -161,7 +161,7 @@ def rows_by_student(
     none of these is the same, by what stands before the @ of an address. Raises ``UserError`` where
     a row has the number of one student and the name of another.
     """
-    columns = [n for n, name in enumerate(roster.who) if name in IDS]
+    columns = [n for n, name in enumerate(roster.who) if name in CANVAS_ID_COLUMNS]
     theirs = {n: {row[c] for c in columns} for n, row in enumerate(roster.students)}
     ours = {s: {s, person.email, person.lms_id} for s, person in students.items()}
     exact = rows_of_students(theirs, ours, same_id)
@@ -195,7 +195,11 @@ def with_names(
         named = names.of(row[0])
         settled = settle_owner({student}, named, trust)
         if settled is None:
-            cells = (cell for cell, head in zip(row, roster.who, strict=False) if head in IDS)
+            cells = (
+                cell
+                for cell, head in zip(row, roster.who, strict=False)
+                if head in CANVAS_ID_COLUMNS
+            )
             number = one_line(", ".join(filter(None, cells)), 60)
             by_name = " or ".join(person_in_words(students[who]) for who in sorted(named)[:3])
             place = f"{roster.path and roster.path.name}, the row of {one_line(row[0], 60)}"

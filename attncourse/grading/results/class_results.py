@@ -11,6 +11,7 @@ from pathlib import Path
 
 from attncourse.grading.course.dates import Zone, span_in_words, zone_of
 from attncourse.grading.course.folders import folders_in, require_known
+from attncourse.grading.course.late import SECONDS_OF_DAY, days_begun
 from attncourse.grading.course.settings import read_settings
 from attncourse.grading.course.variants import variants_in
 from attncourse.grading.errors import UserError
@@ -169,6 +170,8 @@ def lateness_in_words(seconds: float, penalty: float, extension: float = 0.0) ->
     if not seconds and not penalty:
         return ""
     said = f"{span_in_words(seconds)} late" if seconds else "late"
+    if seconds > SECONDS_OF_DAY and seconds % SECONDS_OF_DAY:
+        said += f", {days_begun(seconds, 0)} days begun"
     if extension:
         said += f", with {span_in_words(extension * 86400)} more than others"
     return said + (f": {count(penalty, 'point')} taken off" if penalty else "")
@@ -215,7 +218,7 @@ def merged_results(course: Path, name: str, entered: AssignmentScores | None) ->
     submissions, maxima = (entered.submissions, entered.maxima) if entered else ({}, {})
     results_by_student: dict[str, StudentResult] = {}
     explanations: dict[tuple[str, str], str] = {}
-    for student, report in reports(course, name):
+    for student, report in reports_in(course, name):
         person = people.get(student, Person(student))
         results_by_student[student] = from_report(person, name, report)
         if isinstance(report, Report):
@@ -245,8 +248,11 @@ def without_leftover(
     return replace(merged, results=results, leftover=tuple(sorted(gone)))
 
 
-def reports(course: Path, name: str) -> Iterator[tuple[str, Report | str]]:
-    """Yield the reports on an assignment by student, in order; of one that cannot be read, why."""
+def reports_in(course: Path, name: str) -> Iterator[tuple[str, Report | str]]:
+    """Yield each student with a report on an assignment in ``reports``, in order, and the report.
+
+    In the place of a report that cannot be read stands a sentence that says why.
+    """
     place = course / "reports" / name
     if place.is_dir():
         for path in sorted(place.glob("*.json")):

@@ -14,7 +14,7 @@ from attncourse.grading.results.class_results import ClassResults, StudentResult
 from attncourse.grading.slips import require_trust
 from attncourse.grading.spreadsheet import Value, csv_table
 
-WAY_OUT = "; name another place"
+EXPORT_ADVICE = "; name another place"
 # The CSV format of our own: what stands before the points of each cell, and what behind them.
 COLUMNS_BEFORE_CELLS: dict[str, Callable[[StudentResult], Value]] = {
     "student": lambda r: r.student,
@@ -123,7 +123,7 @@ def write_export(
         )
     )
     encoding = "utf-8-sig" if form == "csv" else "utf-8"
-    replace_file(place, csv_table(rows), encoding=encoding, errors="replace", way_out=WAY_OUT)
+    replace_file(place, csv_table(rows), encoding=encoding, errors="replace", way_out=EXPORT_ADVICE)
     return Exported(place, len(rows) - export_format.heads, tuple(remarks))
 
 
@@ -158,6 +158,6 @@ def write_gradescope(
         if folder.exists() and not folder.is_dir():
             raise UserError(f"{folder} is a file: name a folder with --output")
         for student, content in gradescope.results_files(course, results_of_class, remarks.append):
-            replace_file(folder / student / "results.json", content, way_out=WAY_OUT)
+            replace_file(folder / student / "results.json", content, way_out=EXPORT_ADVICE)
             number += 1
     return Exported(folder if len(classes) == 1 else place, number, tuple(remarks))

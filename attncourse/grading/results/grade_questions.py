@@ -26,7 +26,7 @@ from attncourse.grading.spreadsheet import csv_table, records_in, rows_in, text_
 from attncourse.grading.submission.notebook import Assignment
 
 QUESTION_FILE = re.compile(r"questions?(?:[-_ ].*)?\.txt", re.I)  # as a student calls it
-QUESTIONS = "questions.csv"
+QUESTIONS_FILE = "questions.csv"
 QUESTIONS_HEAD = ("student", "exercise", "question", "asked", "answer")
 ANSWERED = "answered_questions.csv"
 ANSWERED_HEAD = ("time", "who", "student", "exercise", "question", "answer")
@@ -38,13 +38,13 @@ MAX_BYTES_OF_QUESTIONS = 100_000  # of a file that is taken for questions
 class GradeQuestion:
     """A student's question about an assignment's grade, and its answer as far as there is one.
 
-    ``exercise`` is empty where the question names none; ``asked`` is the day of its file.
+    ``exercise`` is empty where the question names none; ``day`` is that of its file.
     """
 
     student: str
     exercise: str
     text: str
-    asked: str = ""
+    day: str = ""
     answer: str = ""
 
     def is_asked_in(self, row: dict[str, str]) -> bool:
@@ -158,7 +158,7 @@ def question_lines(questions: dict[str, list[GradeQuestion]]) -> list[str]:
     """Return a line for each question, and what to do next."""
     lines = [
         f"{name}  {question.student}  {question.exercise or '(no exercise)'}  asked "
-        f"{question.asked}: {one_line(question.text, 100)}"
+        f"{question.day}: {one_line(question.text, 100)}"
         for name, open_questions in questions.items()
         for question in open_questions
     ]
@@ -175,8 +175,8 @@ def write_questions(course: Path, name: str) -> tuple[Path, int, int]:
             f"nobody has asked about {name}: a question is a text file, "
             f"feedback/STUDENT/question-{name}.txt, and collect puts it there"
         )
-    rows = [(q.student, q.exercise, q.text, q.asked, q.answer) for q in questions]
-    place = course / "reports" / name / QUESTIONS
+    rows = [(q.student, q.exercise, q.text, q.day, q.answer) for q in questions]
+    place = course / "reports" / name / QUESTIONS_FILE
     number = sum(not question.answer for question in questions)
     return replace_file(place, csv_table([QUESTIONS_HEAD, *rows])), len(rows), number
 

@@ -14,10 +14,10 @@ from attncourse.grading.course.extensions import (
     EXTENSIONS_FILE,
     EXTENSIONS_HEAD,
     LATE_DAYS_COLUMN,
-    More,
+    ExtensionDays,
     read_extensions,
 )
-from attncourse.grading.course.late import seconds_late
+from attncourse.grading.course.late import days_begun, seconds_late
 from attncourse.grading.course.settings import read_settings
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import replace_file
@@ -30,7 +30,7 @@ from attncourse.grading.gradebook.read import (
 )
 from attncourse.grading.spreadsheet import Value, csv_table
 
-COLUMNS = (
+LATE_DAYS_HEAD = (
     *EXTENSIONS_HEAD,
     LATE_DAYS_COLUMN,
     "late",
@@ -65,9 +65,9 @@ def late_days(
     rows: dict[tuple[str, str], list[Value]] = {}
     for due, name, student, stamp, more in sorted(handed_in, key=lambda hand_in: hand_in[:3]):
         entered = time_between(due, due + (more or timedelta()), zone) / DAY
-        granted = extensions.get((student, name), More(entered)).given
-        seconds = seconds_late(stamp, due, More(granted).length(due, zone), zone)
-        begun = math.ceil(seconds / DAY.total_seconds()) if seconds > grace else 0
+        granted = extensions.get((student, name), ExtensionDays(entered)).granted
+        seconds = seconds_late(stamp, due, ExtensionDays(granted).length(due, zone), zone)
+        begun = days_begun(seconds, grace)
         taken = min(begun, left[student])
         left[student] -= taken
         if begun or granted:
@@ -78,10 +78,10 @@ def late_days(
                 *(moment_in_tables(zone, moment) for moment in (due, stamp)),
             ]
     for (student, name), more in extensions.items():  # who has not handed in has them all the same
-        rows.setdefault((student, name), [student, name, more.given, more.taken])
+        rows.setdefault((student, name), [student, name, more.granted, more.taken])
     place = output or course / "reports" / "late_days.csv"
     if place.resolve() == (course / EXTENSIONS_FILE).resolve():
         raise UserError(f"{place} counts at once: write it to another place, and look at it first")
     body = [rows[key] for key in sorted(rows)]
-    replace_file(place, csv_table([(*COLUMNS, *MOMENTS), *body]), encoding="utf-8-sig")
+    replace_file(place, csv_table([(*LATE_DAYS_HEAD, *MOMENTS), *body]), encoding="utf-8-sig")
     return place, len(body)

@@ -27,7 +27,7 @@ IDENTIFIERS = {
     "username": ("Username", lambda person: person.id),
     "idnumber": ("ID number", lambda person: person.lms_id),
 }
-SIGNS = re.compile(r"(?:^|(?<=;))(?:\s*[=+@-])+", re.MULTILINE)
+FORMULA_SIGNS = re.compile(r"(?:^|(?<=;))(?:\s*[=+@-])+", re.MULTILINE)
 MAX_GRADE = 100  # a grade above it needs the site's setting "unlimited grades"
 
 
@@ -97,4 +97,4 @@ def moodle_feedback(r: StudentResult) -> str:
         said += r.notes
     text = "\n".join(one_line(line) for line in said)
     text = escape(text).replace("\\", "&#92;")
-    return SIGNS.sub(lambda run: re.sub(r"\S", lambda c: f"&#{ord(c[0])};", run[0]), text)
+    return FORMULA_SIGNS.sub(lambda run: re.sub(r"\S", lambda c: f"&#{ord(c[0])};", run[0]), text)

@@ -24,7 +24,7 @@ from attncourse.practice.excerpt import Excerpt, excerpt_of
 
 MIN_STUDENTS = 5  # students who have made a mistake that is shown
 MAX_DRILLS = 8  # drills on the page
-WAY_OUT = "; name another place with --html"
+WARM_UP_ADVICE = "; name another place with --html"
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def write_warm_up(course: Path, summary: Summary, place: Path | None = None) -> 
         value_text=value_text,
     )
     place = place or course / "reports" / name / "warm_up.html"
-    return WarmUpMade(replace_file(place, page, way_out=WAY_OUT), len(drills), without)
+    return WarmUpMade(replace_file(place, page, way_out=WARM_UP_ADVICE), len(drills), without)
 
 
 def frequent_mistakes(summary: Summary) -> list[tuple[tuple[str, str], int]]:

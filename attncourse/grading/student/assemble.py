@@ -14,7 +14,7 @@ from pathlib import Path
 import attncourse
 from attncourse import STEMS
 from attncourse.checks.index import index
-from attncourse.checks.showing.verdict import given_right
+from attncourse.checks.showing.verdict import right_given_words
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import explained_file_errors
 from attncourse.grading.harmless import one_line
@@ -23,7 +23,7 @@ from attncourse.grading.machine import slowness
 from attncourse.grading.report import Report
 from attncourse.grading.student import selfcheck
 from attncourse.grading.student.package import (
-    WAY_OUT,
+    PACKAGE_ADVICE,
     ChapterParts,
     definitions_in,
     try_parts,
@@ -56,9 +56,11 @@ class Assembled:
         mine = sum(len(chapter.mine) for chapter in self.chapters)
         lines = [f"{mine} of {parts} parts are yours, in {self.folder}"]
         for chapter in self.chapters:
-            for name, others in chapter.given.items():
+            for name, others in chapter.ours_needed.items():
                 if name in chapter.mine:
-                    lines.append(f"{chapter.stem}.{name} is yours: right{given_right(others)}")
+                    lines.append(
+                        f"{chapter.stem}.{name} is yours: right{right_given_words(others)}"
+                    )
             lines += [f"{chapter.stem}.{n} is ours: {chapter.why[n]}" for n in chapter.ours]
         names = [f"from mine.{c.stem} import {c.mine[0]}" for c in self.chapters if c.mine]
         if names:
@@ -103,11 +105,11 @@ def assemble_package(
     reports = selfcheck.check_each([*read.values()], limits, explain=False)
     for number, (stem, (path, _, cells)) in enumerate(read.items(), 1):
         report = next(reports)
-        given_by_name = {
+        needed_by_name = {
             v["target"].split(".")[1]: v["given"] for v in report.verdicts if v["given"]
         }
         chapters[stem] = ChapterParts(
-            stem, path, definitions_in(cells), why_unusable_answers(report, cells), given_by_name
+            stem, path, definitions_in(cells), why_unusable_answers(report, cells), needed_by_name
         )
         seen(number, len(read), path.name)
     made = parts_given_right_ones(
@@ -169,8 +171,8 @@ def parts_given_right_ones(chapters: list[ChapterParts], limits: Limits) -> list
             called = set().union(*(piece.read for piece in pieces)) & set(chapter.ours) - {name}
             if not called:
                 continue
-            given_by_name = chapter.given | {name: sorted(called)}
-            mended = replace(chapter.changed(**{name: ""}), given=given_by_name)
+            needed_by_name = chapter.ours_needed | {name: sorted(called)}
+            mended = replace(chapter.changed(**{name: ""}), ours_needed=needed_by_name)
             changed = [*chapters[:place], mended, *chapters[place + 1 :]]
             if not any(try_parts(changed, [f"{chapter.stem}.{name}"], limits).values()):
                 chapters = changed
@@ -179,7 +181,7 @@ def parts_given_right_ones(chapters: list[ChapterParts], limits: Limits) -> list
 
 def require_ours(folder: Path) -> None:
     """Raise ``UserError`` where a folder of that name is no package of this kind."""
-    with explained_file_errors(folder, WAY_OUT):
+    with explained_file_errors(folder, PACKAGE_ADVICE):
         other = folder.exists() and not (folder / "__init__.py").is_file() and any(folder.iterdir())
     if other:
         raise UserError(f"{folder} holds something else: move it, or name another folder with -o")

@@ -26,7 +26,7 @@ from attncourse.support.stopwatch import CLOCK_SECONDS_PER_WORK
 
 INSTALLS = "#@title"  # the cell that Colab needs
 MADE_BY_MARK = "# Made by attncourse assemble: "  # and a hash of what follows
-WAY_OUT = "; name another folder with -o"
+PACKAGE_ADVICE = "; name another folder with -o"
 REACHED_FILE = "reached.json"  # in the package's folder: the milestones
 CHECK = """
 import importlib, json, sys
@@ -65,15 +65,15 @@ class Definition(NamedTuple):
 class ChapterParts:
     """One chapter's notebook: what it defines, and for each exercise why it is not the student's.
 
-    ``why`` is empty for a part that is the student's; ``given`` names, for some of those, the parts
-    of ours that it needs to be right.
+    ``why`` is empty for a part that is the student's; ``ours_needed`` names, for some of
+    those, the parts of ours that it needs to be right.
     """
 
     stem: str
     path: Path
     code: tuple[Definition, ...]
     why: dict[str, str]
-    given: dict[str, list[str]] = field(default_factory=dict)
+    ours_needed: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def mine(self) -> list[str]:
@@ -168,12 +168,12 @@ def write_package(folder: Path, chapters: Sequence[ChapterParts]) -> tuple[Path,
     copies = []
     for name, text in package_files(chapters).items():
         path = folder / name
-        with explained_file_errors(path, WAY_OUT):
+        with explained_file_errors(path, PACKAGE_ADVICE):
             if path.exists() and not is_as_written(path):
                 names = (path.with_name(f"{path.name}.{n}.bak") for n in itertools.count(1))
                 copies.append(next(free for free in names if not free.exists()))
                 shutil.copyfile(path, copies[-1])
-        replace_file(path, text, way_out=WAY_OUT)
+        replace_file(path, text, way_out=PACKAGE_ADVICE)
     return tuple(copies)
 
 

@@ -13,9 +13,9 @@ from attncourse.checks.index import index, question_points
 from attncourse.checks.reading.cells import UNANSWERED
 from attncourse.checks.showing.verdict import (
     DONE,
+    MARK_STATES,
     NOT_ATTEMPTED,
     OPEN,
-    STATES,
     TRIED,
     points_in_words,
 )
@@ -30,7 +30,7 @@ from attncourse.grading.submission.notebook import Cell, Cells
 from attncourse.milestones import as_reached
 from attncourse.practice.cells import is_for_practice
 
-STUB = "raise NotImplementedError()"
+STUB_STATEMENT = "raise NotImplementedError()"
 INSTRUCTORS = "### BEGIN HIDDEN TESTS"
 MAX_REASONS_SHOWN = 3
 
@@ -71,7 +71,7 @@ class FolderProgress:
 
         Questions come last.
         """
-        left = [t for s in STATES[1:] for t, state in self.states.items() if state == s]
+        left = [t for s in MARK_STATES[1:] for t, state in self.states.items() if state == s]
         return next(iter([*left, *(t for t in question_points() if t not in self.waiting)]), "")
 
     @property
@@ -153,7 +153,7 @@ def folder_progress(
         states_there = states_of(next(reports), cells) if attempted_answers(cells) else {}
         for target in states:
             state = states_there.get(target, OPEN)
-            if STATES.index(state) < STATES.index(states[target]):
+            if MARK_STATES.index(state) < MARK_STATES.index(states[target]):
                 states[target], places[target] = state, path
             elif target.startswith(f"{stem}."):
                 places.setdefault(target, path)
@@ -183,7 +183,7 @@ def answered_questions(cells: Iterable[Cell]) -> set[str]:
 
 def attempted_answers(cells: Iterable[Cell]) -> list[str]:
     """Return the answers, by grade id, that are more than what was handed out."""
-    return [c.grade_id for c in cells if c.solution and c.code and STUB not in c.source]
+    return [c.grade_id for c in cells if c.solution and c.code and STUB_STATEMENT not in c.source]
 
 
 def states_of(report: Report, cells: Iterable[Cell]) -> dict[str, str]:
@@ -213,7 +213,7 @@ def progress_table(folder_progress: FolderProgress) -> Table:
             for name, target in questions.items()
             if target not in folder_progress.waiting
         }
-        tried, left = ("\n".join(n for n, s in mine.items() if s == x) for x in STATES[1:])
+        tried, left = ("\n".join(n for n, s in mine.items() if s == x) for x in MARK_STATES[1:])
         begun = done or tried or person
         every = len(mine.keys() | questions.keys())
         made.add_row(

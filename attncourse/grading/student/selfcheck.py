@@ -27,7 +27,7 @@ from attncourse.grading.submission.source import names
 from attncourse.grading.submission.syntax import CellNames
 from attncourse.grading.submission.varied import variants_asked
 
-POINTS = """\
+EXAMINE_SOURCE = """\
 from attncourse.checks import examine as _examine
 _examine("{target}", {name}, variant="{variant}", explain={explain}).earned
 """
@@ -168,7 +168,7 @@ def own_assignment(cells: Cells, file_stem: str, explain: bool = True) -> Assign
     for known in chosen:
         variant = variants.get(known.target, "")
         asks = {"target": known.target, "name": known.name, "variant": variant}
-        source = POINTS.format(**asks, explain=explain)
+        source = EXAMINE_SOURCE.format(**asks, explain=explain)
         about = {"grade_id": known.target, "points": known.points}
         tests.append(Cell(source, grade=True, locked=True, **about))
     return Assignment(stem, (*answers, *dict.fromkeys(silent), *tests), released=False)

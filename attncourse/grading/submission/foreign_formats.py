@@ -9,7 +9,7 @@ from attncourse.grading.submission.syntax import MAX_PARSED_CHARS, NO_TREE, pars
 NOTEBOOK_ITSELF_HINT = "hand in the notebook itself, the .ipynb file"
 LINK = f"a link, not the notebook it leads to: {NOTEBOOK_ITSELF_HINT}"
 # What a text is by its beginning, and what to ask for; the first that fits.
-TEXTS = tuple(
+FORMAT_MESSAGES = tuple(
     (re.compile(pattern, re.M | re.I), said if ": " in said else f"{said}: {NOTEBOOK_ITSELF_HINT}")
     for pattern, said in (
         (r"\A\s*\[InternetShortcut\]|\A\s*\[Desktop Entry\]|\A\s*https?://\S+\s*\Z", LINK),
@@ -45,7 +45,7 @@ PROGRAM = re.compile(
 def format_name(text: str) -> str:
     """Describe a text that holds no cells, and what to do."""
     begins = text[:MAX_RECOGNISED_CHARS]
-    for pattern, description in TEXTS:
+    for pattern, description in FORMAT_MESSAGES:
         if pattern.search(begins):
             return description
     if PROGRAM.search(begins):

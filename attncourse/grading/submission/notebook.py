@@ -20,7 +20,7 @@ from attncourse.grading.submission.source import made_python, shortened_line, to
 from attncourse.grading.submission.syntax import parse_quietly
 from attncourse.grading.submission.text import conflict_sides, to_text
 
-HIDDEN = "BEGIN HIDDEN TESTS"  # in a test that students are not given
+HIDDEN_TESTS_MARK = "BEGIN HIDDEN TESTS"  # in a test that students are not given
 MAX_CODE_CHARS = 1_000_000  # characters
 TOO_LONG = f"at most {MAX_CODE_CHARS:,} of code are read, so keep data in a file"
 MAX_UNCUT_CHARS = 10_000  # characters of a cell that is never cut
@@ -52,7 +52,7 @@ class Cell:
     @property
     def hides(self) -> bool:
         """True if the cell holds a hidden test: nothing of it is said in a submission's words."""
-        return HIDDEN in self.source
+        return HIDDEN_TESTS_MARK in self.source
 
     @property
     def test(self) -> bool:

@@ -17,7 +17,7 @@ HIDDEN_TESTS = re.compile(r"^.*BEGIN HIDDEN TESTS(?:.*\n)*?.*END HIDDEN TESTS.*\
 REGION = r".*BEGIN MARK SCHEME(?:.*\n)*?.*END MARK SCHEME.*"
 SCHEME = re.compile(rf"\n{REGION}|\A{REGION}\n?")  # for those who score it
 ANSWER = re.compile(r"^([ \t]*).*BEGIN SOLUTION(?:.*\n)*?.*END SOLUTION.*$", re.M)
-STUB = r"\1# YOUR CODE HERE\n\1raise NotImplementedError()"
+STUB_TEXT = r"\1# YOUR CODE HERE\n\1raise NotImplementedError()"
 TEXT_STUB = r"\1YOUR ANSWER HERE"
 FENCED = re.compile(r"\A\s*(?:```|~~~)[^\n`]*\n([^`]*?)\n?(?:```|~~~)\s*\Z")  # code in Markdown
 MAX_PIECES = 5  # of a cell that was split
@@ -167,7 +167,7 @@ def is_stub(part: Part, assignment: Assignment) -> bool:
 @lru_cache(maxsize=1024)
 def as_released(cell: Cell) -> str:
     """Return an instructor's cell as students get it: marked regions are replaced."""
-    stub = STUB if cell.code else TEXT_STUB
+    stub = STUB_TEXT if cell.code else TEXT_STUB
     text, count = ANSWER.subn(stub, cell.source)
     if cell.solution and not count:
         text = stub.replace(r"\1", "").replace(r"\n", "\n")

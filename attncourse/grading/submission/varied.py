@@ -12,7 +12,7 @@ from itertools import accumulate
 from attncourse.checks import variants_of
 from attncourse.checks.variants.variant import Variant
 from attncourse.grading.errors import UserError
-from attncourse.grading.submission.notebook import HIDDEN
+from attncourse.grading.submission.notebook import HIDDEN_TESTS_MARK
 
 VARIANT = ', variant="{}"'
 OTHER = "another version of the exercises was handed in than was asked for"
@@ -53,7 +53,7 @@ def notebook_in_variant(data: bytes, name: str, assignment: str) -> bytes:
         source = cell["source"]
         if mark.get("solution"):
             continue
-        if HIDDEN in source:
+        if HIDDEN_TESTS_MARK in source:
             if names.keys() & set(re.findall(r"\w+", source)):
                 source = one_more(mark["grade_id"], answers)
         elif about in {"", *names}:

@@ -42,7 +42,13 @@ from attncourse.grading.results.totals import WEIGHTS_FILE
 from attncourse.grading.spreadsheet import csv_table, line_of_cell, rows_in
 
 MADE_AGAIN = ("*.html", "feedback-*.zip")  # of a class, by a command
-IDS = ("id", "email", "number", "other", "name")  # a name's column holds the id of who has no name
+PERSON_FIELDS = (
+    "id",
+    "email",
+    "number",
+    "other",
+    "name",
+)  # a name's column holds the id of who has no name
 
 
 @dataclass(frozen=True)
@@ -209,7 +215,9 @@ def without_rows(rows: list[list[str]], who: Wanted) -> list[list[str]]:
     columns = columns_of(head, body)
     members = [n for n, cell in enumerate(head) if re.match("member|student", cell.strip(), re.I)]
     excused = {n for n, cell in enumerate(head) if cell.strip().casefold() == "excused"}
-    id_columns = sorted({n for kind in IDS for n in columns[kind]} | set(members) | excused)
+    id_columns = sorted(
+        {n for kind in PERSON_FIELDS for n in columns[kind]} | set(members) | excused
+    )
     remaining = [head]
     for row in body:
         new = list(row)
