@@ -145,7 +145,7 @@ def test_what_the_result_is_stands_before_the_place():
     assert bare.startswith("Without `clamp`")
 
 
-def test_a_place_is_told_of_an_answer_with_one_number_for_everything(tmp_path):
+def test_a_place_is_told_where_one_number_comes_back(tmp_path):
     text = """
         def attention_scores(query, key):
             scores = query @ key.mT

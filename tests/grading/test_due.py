@@ -308,7 +308,8 @@ def test_the_formgraders_due_date_stays_without_a_setting(course, marker):
 
 
 def test_a_penalty_is_a_share_for_each_day_begun():
-    from attncourse.grading.nbgrader.late_days import SECONDS_OF_DAY, LateDays
+    from attncourse.grading.course.late import SECONDS_OF_DAY
+    from attncourse.grading.nbgrader.late_days import LateDays
 
     rule = LateDays(percent=10, grace_minutes=15)
     off = {60: 0, 900: 0, 901: 4, SECONDS_OF_DAY: 4, SECONDS_OF_DAY + 1: 8, 20 * SECONDS_OF_DAY: 40}

@@ -4,11 +4,15 @@
 the known mistake in calls that take this branch, and right results in the others.
 """
 
+import inspect
 from collections.abc import Iterator
+from functools import lru_cache
+from inspect import Parameter
+from typing import Any
 
 from attncourse.checks.callers.calls import call_with_each_gradient, call_with_gradients
 from attncourse.checks.exercise import call_it
-from attncourse.checks.trying.trials import Trial
+from attncourse.checks.trying.trials import ReferenceOutcome, Trial
 
 MIN_CASES_A_SIDE = 2  # wrong ones inside a branch, right ones outside
 
@@ -16,13 +20,13 @@ MIN_CASES_A_SIDE = 2  # wrong ones inside a branch, right ones outside
 def options_of(trial: Trial) -> set[str]:
     """Return a call's options as texts: "`mask` is given", "`pre_norm=False`".
 
-    A case's keywords count only if its caller hands them on to the answer; those with which a
-    module is built count, too.
+    Those are arguments that a call may leave out, if the case's caller hands its arguments on to
+    the answer, and everything with which a module is built.
     """
     kwargs = trial.case.kwargs
     use = trial.case.use
     handed_on = getattr(use, "func", use) in (call_it, call_with_gradients, call_with_each_gradient)
-    named = dict(kwargs) if handed_on else {}
+    named = optional_arguments(trial) if handed_on else {}
     for key in ("make", "config"):  # what a module is built from
         made = kwargs.get(key, ())
         all_settings = made if isinstance(made, tuple) else (made,)
@@ -33,6 +37,24 @@ def options_of(trial: Trial) -> set[str]:
     named |= dict.fromkeys(inputs[1:] if isinstance(inputs, tuple) else (), call_it)
     plain = {f"`{k}={v!r}`" for k, v in named.items() if type(v) in (bool, str, type(None))}
     return plain | {f"`{k}` is given" for k, v in named.items() if v is not None}
+
+
+def optional_arguments(trial: Trial) -> dict[str, Any]:
+    """Return the arguments that a call gives and may leave out, by name.
+
+    Without the reference, whose signature says that, all keywords are taken for such.
+    """
+    case, expected = trial.case, trial.expected
+    if not isinstance(expected, ReferenceOutcome):
+        return dict(case.kwargs)
+    signature = signature_of(expected.exercise.reference)
+    bound = signature.bind(*case.args, **case.kwargs).arguments
+    return {
+        n: v for n, v in bound.items() if signature.parameters[n].default is not Parameter.empty
+    }
+
+
+signature_of = lru_cache(maxsize=None)(inspect.signature)
 
 
 def case_branches(trials: tuple[Trial, ...]) -> Iterator[tuple[str, list[int]]]:

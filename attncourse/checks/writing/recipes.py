@@ -5,6 +5,7 @@ A mistake is one or several wrong options in a composition. ``mistake`` returns 
 ``by``, and replaces them with ``here``; ``naming``, ``said`` and ``called`` give another wording.
 """
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -86,10 +87,19 @@ def made(compose: Any, *recipes: Recipe, beside: tuple[Way, ...] = ()) -> tuple[
     ``beside`` are further wrong options that hide a part of a mistake. Each mistake is also made
     together with each of them, unless it uses the same decision, as one more way to make it.
     """
+    decisions = inspect.signature(compose).parameters
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in decisions.values())
 
     def mistake_from(recipe: Recipe) -> Mistake:
         """Return the mistake of one recipe; its first way can be tried in pairs."""
+        for name in {name for way in recipe.ways for name in way}:
+            if not takes_any and name not in decisions:
+                raise TypeError(
+                    f"the mistake “{recipe.name}” sets {name!r}, which {compose.__name__} does not "
+                    f"decide; it decides {', '.join(decisions)}: give the ways anew with here(…)"
+                )
         first, *others = recipe.ways
+        # Not by ``compose``: without their options kept, these are not tried in pairs.
         in_part = (compose.__wrapped__(**first, **p) for p in beside if not p.keys() & first.keys())
         family = family_of(compose, recipe)
         also = (*(compose(**way) for way in others), *in_part)

@@ -9,7 +9,7 @@ from attncourse.grading.judge.carried_errors import FollowOn
 from attncourse.grading.judge.findings import Findings
 from attncourse.grading.judge.missing_names import (
     is_nowhere,
-    not_imported,
+    reasons_by_missing_import,
     why_nowhere,
     with_reason,
 )
@@ -96,7 +96,7 @@ def tests_with_reruns(
     for rerun in follow_ons:
         for grade_id, outcome in rerun.outcomes.items():
             tests[grade_id] = outcome and outcome_with_ours(outcome, rerun.replaced)
-    reasons = not_imported(findings)
+    reasons = reasons_by_missing_import(findings)
     return {
         grade_id: outcome and with_reason(outcome, reasons) for grade_id, outcome in tests.items()
     }

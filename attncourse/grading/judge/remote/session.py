@@ -81,7 +81,7 @@ class Session(Conversation):
         except Unsendable as problem:
             raise TypeError(f"cannot hand the submission {problem}") from None
         if "torch" in sys.modules:
-            request |= self.mirrors.before(encoder, leaves)
+            request |= self.mirrors.sent_with_call(encoder, leaves)
         if self.carry_seed:
             request["seed"] = self.new_seed()
         arguments = (*args, *kwargs.values())
