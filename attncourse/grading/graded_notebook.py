@@ -245,9 +245,10 @@ def verdict_html(verdict: dict[str, Any]) -> str:
 
 
 def untouched_answers(notebook: str) -> dict[str, bool]:
-    """Return for each answer in a graded notebook whether nbgrader takes it for none.
+    """Return, by grade id, whether each answer of a graded notebook is as it was released.
 
-    That is told by the checksum of what was released, which the notebook has beside the answer.
+    nbgrader takes such a one for no answer. The notebook has the checksum of what was released
+    beside the answer. An empty text has no answers.
     """
     from nbformat.notebooknode import from_dict
     from nbgrader.utils import compute_checksum
@@ -257,7 +258,10 @@ def untouched_answers(notebook: str) -> dict[str, bool]:
         for cell in json.loads(notebook)["cells"]:
             marks = cell["metadata"].get("nbgrader", {})
             if marks.get("solution") or marks.get("task"):
-                whole: Any = from_dict({**cell, "source": "".join(cell["source"]), "outputs": []})
-                same = marks.get("checksum") == compute_checksum(whole)
+                cell_node: Any = from_dict(
+                    {**cell, "source": "".join(cell["source"]), "outputs": []}
+                )
+                same = marks.get("checksum") == compute_checksum(cell_node)
+                # Never a task, as nbgrader has it: a person looks at each.
                 untouched[marks["grade_id"]] = same and not marks.get("task")
     return untouched

@@ -3,7 +3,7 @@
 import pytest
 
 from attncourse.grading.collect.roster import read_roster
-from attncourse.grading.course.extensions import More, read_extensions
+from attncourse.grading.course.extensions import ExtensionDays, read_extensions
 from attncourse.grading.course.folders import place_of_record, record_of
 from attncourse.grading.errors import UserError
 from attncourse.grading.gradebook.changes import append_rows
@@ -35,12 +35,12 @@ def test_a_collection_survives_a_spreadsheet(tmp_path, save):
 def test_extensions_survive_a_spreadsheet(tmp_path, save):
     table = "student,assignment,days\r\nzoë,05_kqv,2\r\n\r\n"
     (tmp_path / "extensions.csv").write_bytes(save(table))
-    assert read_extensions(tmp_path) == {("zoë", "05_kqv"): More(2)}
+    assert read_extensions(tmp_path) == {("zoë", "05_kqv"): ExtensionDays(2)}
 
 
 def test_days_may_have_a_decimal_comma(tmp_path):
     (tmp_path / "extensions.csv").write_text("student;assignment;days\nada;05_kqv;1,5\n")
-    assert read_extensions(tmp_path) == {("ada", "05_kqv"): More(1.5)}
+    assert read_extensions(tmp_path) == {("ada", "05_kqv"): ExtensionDays(1.5)}
 
 
 @saved

@@ -105,13 +105,17 @@ def moment_in(
     region_zone = named_zone(region[1]) if region else None
     plain = plain[: region.start()] if region else plain
 
-    def behind(letters: str | None, seconds: int | None) -> tzinfo | None:
+    def zone_behind(letters: str | None, seconds: int | None) -> tzinfo | None:
+        """Return the zone of a time for dateutil, which asks with what stands behind it.
+
+        That is None twice where nothing does. A region's name, taken off before, says it by itself.
+        """
         return region_zone or parse_offset(letters, seconds, zone)
 
-    moments = set(date_readings(plain, behind)) or {
+    moments = set(date_readings(plain, zone_behind)) or {
         moment
         for words in LANGUAGES.split()
-        for moment in date_readings(translated_date(plain, words), behind)
+        for moment in date_readings(translated_date(plain, words), zone_behind)
     }
     if not moments:
         raise ValueError(f"{shown} is no date: expected one such as 2026-10-12 23:59")
@@ -135,11 +139,11 @@ def in_utc(local: datetime, pick: Callable[..., datetime] = max) -> datetime:
     return pick(both).replace(tzinfo=None)
 
 
-def date_readings(text: str, behind: Callable[..., tzinfo | None]) -> Iterator[datetime]:
-    """Yield the dates that dateutil reads, if the text holds a whole date.
+def date_readings(text: str, zone_behind: Callable[..., tzinfo | None]) -> Iterator[datetime]:
+    """Yield the dates that dateutil reads in a text, none if the text holds no whole date.
 
     A month before a day is told from a day before a month by a point between them, or not at all.
-    ``behind`` makes a zone of what stands behind a time.
+    ``zone_behind`` makes a zone of the letters or the offset behind a time.
     """
     from dateutil.parser import parse
 
@@ -148,7 +152,8 @@ def date_readings(text: str, behind: Callable[..., tzinfo | None]) -> Iterator[d
     for day_first in orders:
         try:
             first, second = (
-                parse(text, default=day, dayfirst=day_first, tzinfos=behind) for day in OTHER_DAYS
+                parse(text, default=day, dayfirst=day_first, tzinfos=zone_behind)
+                for day in OTHER_DAYS
             )
         except Letters as error:
             raise ValueError(str(error)) from None

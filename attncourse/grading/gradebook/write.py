@@ -129,8 +129,9 @@ def save_batch(
 ) -> None:
     """Enter the points of a batch of submissions, in one transaction.
 
-    Who handed in nothing becomes known as a student and gets no submission, so that the
-    formgrader shows it as missing. Where there is one, of what was withdrawn, it earns nothing.
+    Who handed in nothing becomes known as a student and gets no submission, so that the formgrader
+    shows it as missing; a submission that was there and has been withdrawn stays and earns 0. A
+    result whose student's name no gradebook can hold is left out.
     """
     from nbgrader.api import Student
 
@@ -138,20 +139,23 @@ def save_batch(
     with open_gradebook(book) as gradebook:
         db: Any = gradebook.db  # a scoped session, which does what a session does
         assignment = gradebook.find_assignment(name)
-        sheets = [notebook_cells(notebook, name) for notebook in assignment.notebooks]
+        notebooks = [notebook_cells(notebook, name) for notebook in assignment.notebooks]
         students = BatchRows(db, Student, ("id",))
         students.read([result.submission.student for result in named])
         for result in named:
             students.put({"id": result.submission.student})
         students.write()
-        zone, extensions = zone_of(book.config), read_extensions(book.course).items()
+        zone = zone_of(book.config)
+        extensions = read_extensions(book.course).items()
         due = assignment.duedate
         extended = {
-            student: more.length(due, zone) for (student, of), more in extensions if of == name
+            student: more.length(due, zone)
+            for (student, assignment_name), more in extensions
+            if assignment_name == name
         }
         entries = enter_submissions(db, assignment.id, named, extended, zone)
-        for sheet in sheets:
-            enter_notebook(db, sheet, entries, due, penalty)
+        for cells_of_notebook in notebooks:
+            enter_notebook(db, cells_of_notebook, entries, due, penalty)
         db.commit()
 
 
@@ -196,7 +200,7 @@ def enter_submissions(
 
 def enter_notebook(
     db: "Session",
-    sheet: NotebookCells,
+    notebook: NotebookCells,
     entries: list[GradebookEntry],
     due: datetime | None,
     penalty: LatePenalty,
@@ -204,42 +208,42 @@ def enter_notebook(
     """Enter one notebook of each submission: points, comments, what being late costs."""
     from nbgrader.api import Comment, Grade, SubmittedNotebook
 
-    places = BatchRows(
+    submitted = BatchRows(
         db, SubmittedNotebook, ("notebook_id", "assignment_id"), ("late_submission_penalty",)
     )
-    places.read([entry.owner["id"] for entry in entries])
-    put_rows = [
-        places.put({"notebook_id": sheet.id, "assignment_id": e.owner["id"]}) for e in entries
+    submitted.read([entry.owner["id"] for entry in entries])
+    submitted_rows = [
+        submitted.put({"notebook_id": notebook.id, "assignment_id": e.owner["id"]}) for e in entries
     ]
-    places.write()
-    ids = [place["id"] for place in put_rows]
+    submitted.write()
+    ids = [submitted_row["id"] for submitted_row in submitted_rows]
     scores = ("auto_score", "manual_score", "extra_credit", "needs_manual_grade")
     grades = BatchRows(db, Grade, ("cell_id", "notebook_id"), scores)
     comments = BatchRows(db, Comment, ("cell_id", "notebook_id"), ("auto_comment",))
     for rows in (grades, comments):
         rows.read(ids)
-    for entry, place in zip(entries, put_rows, strict=True):
-        total = enter_points(grades, sheet, entry, place["id"])
-        enter_comments(comments, sheet, entry, place["id"])
-        if sheet.graded:
+    for entry, submitted_row in zip(entries, submitted_rows, strict=True):
+        total = enter_points(grades, notebook, entry, submitted_row["id"])
+        enter_comments(comments, notebook, entry, submitted_row["id"])
+        if notebook.graded:
             stamp, more = entry.owner["timestamp"], entry.owner["extension"]
             late = seconds_late(stamp, due, more, penalty.zone)
             off = penalty(entry.result.submission.student, total, late)
-            key = {"notebook_id": sheet.id, "assignment_id": entry.owner["id"]}
-            places.put(key | {"late_submission_penalty": off})
-    for rows in (grades, comments, places):
+            key = {"notebook_id": notebook.id, "assignment_id": entry.owner["id"]}
+            submitted.put(key | {"late_submission_penalty": off})
+    for rows in (grades, comments, submitted):
         rows.write()
 
 
 def enter_points(
-    grades: BatchRows, sheet: NotebookCells, entry: GradebookEntry, place: str
+    grades: BatchRows, notebook: NotebookCells, entry: GradebookEntry, submitted_id: str
 ) -> float:
     """Enter the points of each cell; return their sum as nbgrader counts it."""
     total = 0.0
-    for cell, grade_id in sheet.points.items():
-        row = {"cell_id": cell, "notebook_id": place}
-        if sheet.graded and cell not in sheet.tasks:
-            old = grades.rows.get((cell, place))
+    for cell, grade_id in notebook.points.items():
+        row = {"cell_id": cell, "notebook_id": submitted_id}
+        if notebook.graded and cell not in notebook.tasks:
+            old = grades.rows.get((cell, submitted_id))
             points = points_of(grade_id, entry)
             needed = points is None
             if old is not None and old["manual_score"] is not None:
@@ -266,11 +270,11 @@ def counted_score(grade: Row) -> float:
 
 
 def enter_comments(
-    comments: BatchRows, sheet: NotebookCells, entry: GradebookEntry, place: str
+    comments: BatchRows, notebook: NotebookCells, entry: GradebookEntry, submitted_id: str
 ) -> None:
     """Say of each answer that is as it was released that there is none."""
-    for cell, grade_id in sheet.comments.items():
-        row: Row = {"cell_id": cell, "notebook_id": place}
-        if sheet.graded and grade_id in entry.unchanged:
+    for cell, grade_id in notebook.comments.items():
+        row: Row = {"cell_id": cell, "notebook_id": submitted_id}
+        if notebook.graded and grade_id in entry.unchanged:
             row["auto_comment"] = NO_RESPONSE if entry.unchanged[grade_id] else None
         comments.put(row)

@@ -107,8 +107,8 @@ def library_bytes(folders: Iterable[str]) -> int:
     return sum(f.stat().st_size for f in files if f.is_file() and str(f) not in mapped)
 
 
-def names_of(path: Path | str) -> set[str]:
-    """Return a path's real name, and that of what it links to."""
+def names_with_target(path: Path | str) -> set[str]:
+    """Return a path with its folder's links followed, not its own, and the path it leads to."""
     folder, name = os.path.split(os.path.abspath(path))
     return {os.path.join(os.path.realpath(folder), name), os.path.realpath(path)}
 
@@ -129,7 +129,7 @@ class Root:
         self.covered = {
             self.place(part)
             for path in (*hidden, *course_traces(folders))
-            for name in names_of(path)
+            for name in names_with_target(path)
             if self.place(name)
             for part in paths_without(name, real_folders)
         }
@@ -146,18 +146,18 @@ class Root:
         os.umask(0o022)
         # Nothing that is mounted from here on reaches the machine's own mounts.
         kernel.call("mount", None, b"/", None, kernel.MS_REC_PRIVATE, None)
-        trees, files = self.clone(), etc_files()
+        copies, files = self.clone_mounts(), etc_files()
         # The copies are made, so the new root can be put upon /usr, which is everywhere.
         kernel.mount_tmpfs("/usr", NO_SUID, "size=8m,nr_inodes=4096,mode=755")
         os.chdir("/usr")
-        for place, tree in trees.items():
+        for place, copy in copies.items():
             point, is_file = Path(place[1:]), place.startswith("/dev/")
             os.makedirs(point.parent if is_file else point, exist_ok=True)
             if is_file:
                 point.touch()
-            kernel.attach(tree, place[1:])
-        self.fill(files)
-        self.cover()
+            kernel.attach(copy, place[1:])
+        self.make_files(files)
+        self.cover_hidden()
         # The new root comes to lie under the old one, in the same place, and that one is taken off.
         kernel.syscall("pivot_root", b".", b".")
         kernel.call("umount2", b".", kernel.DETACH)
@@ -168,21 +168,24 @@ class Root:
         )  # only now: up to here it was written to
         os.close(root)
 
-    def clone(self) -> dict[str, int]:
-        """Return copies of all mounts that are to be seen, by their place in the new root."""
-        trees = {
+    def clone_mounts(self) -> dict[str, int]:
+        """Return a descriptor of a copy of each mount to be seen, by its place in the new root."""
+        copies = {
             place: kernel.clone_tree(path, DATA_MOUNT_FLAGS) for path, place in self.places.items()
         }
-        trees[COURSE] = kernel.clone_tree(self.view, DATA_MOUNT_FLAGS | NO_EXEC)
+        copies[COURSE] = kernel.clone_tree(self.view, DATA_MOUNT_FLAGS | NO_EXEC)
         if os.path.isdir(FONTS):
-            trees[FONTS] = kernel.clone_tree(FONTS, DATA_MOUNT_FLAGS | NO_EXEC)
+            copies[FONTS] = kernel.clone_tree(FONTS, DATA_MOUNT_FLAGS | NO_EXEC)
         for device in DEVICES:
             path = f"/dev/{device}"
-            trees[path] = kernel.clone_tree(path, READ_ONLY | NO_SUID | NO_EXEC)
-        return trees
+            copies[path] = kernel.clone_tree(path, READ_ONLY | NO_SUID | NO_EXEC)
+        return copies
 
-    def fill(self, files: dict[str, bytes]) -> None:
-        """Make what the root itself holds: the files of /etc, folders and links."""
+    def make_files(self, files: dict[str, bytes]) -> None:
+        """Make what the root itself holds, in the present folder, which becomes the root.
+
+        That is ``files`` for /etc, folders, and links where the machine has links.
+        """
         os.makedirs("etc", exist_ok=True)
         for name, content in files.items():
             Path("etc", name).write_bytes(content)
@@ -194,8 +197,8 @@ class Root:
         if not os.path.exists("tmp"):  # else Python itself is there
             os.symlink(WORK, "tmp")
 
-    def cover(self) -> None:
-        """Mount something empty upon whatever must not be read."""
+    def cover_hidden(self) -> None:
+        """Mount something empty, in the present folder (the new root), on all that stays hidden."""
         os.mkdir("empty")
         Path("nothing").touch()
         for place in (place[1:] for place in self.covered):

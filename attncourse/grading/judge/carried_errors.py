@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from attncourse.checks import find_exercise, variants_of
-from attncourse.checks.showing.verdict import given_right
+from attncourse.checks.showing.verdict import right_given_words
 from attncourse.checks.variants import rewriting
-from attncourse.checks.variants.adapter import as_data
+from attncourse.checks.variants.adapter import adapter_as_data
 from attncourse.grading.judge.deferred_tests import names_reached, names_touched, touched_by
 from attncourse.grading.judge.findings import Findings
 from attncourse.grading.judge.instructor_namespace import names_loaded
@@ -67,7 +67,7 @@ class FollowOn:
     def note(self) -> str:
         """The remark on this answer that its student reads; "" where the verdict says all."""
         if self.right:
-            return f"{self.name} is right{given_right(self.replaced)}"
+            return f"{self.name} is right{right_given_words(self.replaced)}"
         if not self.released:
             return ""
         called = f"{self.name} calls a wrong {' and '.join(self.replaced)}"
@@ -215,7 +215,7 @@ def provided_source(name: str, assignment: Assignment) -> str:
         return ours[name]
     upto, defines = list(ours).index(name) + 1, sorted(names_touched(ours[name]).changes)
     adapters = {
-        exercise: as_data(variant.adapters[exercise], find_exercise(target))
+        exercise: adapter_as_data(variant.adapters[exercise], find_exercise(target))
         for target, chosen in variants.items()
         for variant in variants_of(target.split(".")[0])
         if variant.name == chosen and (exercise := target.split(".")[1]) in variant.adapters
@@ -225,7 +225,7 @@ def provided_source(name: str, assignment: Assignment) -> str:
     return AMONG_OURS.format(
         sources=list(ours.values())[:upto],
         rewriting=inspect.getsource(rewriting),
-        rewrite=rewriting.rewritten_as_told.__name__,
+        rewrite=rewriting.rewrite_from_data.__name__,
         defines=defines,
         adapters={exercise: adapters[exercise] for exercise in defines if exercise in adapters},
     )

@@ -206,19 +206,20 @@ class Lanes:
         self.stopped = False
 
     def take(self, settings: LaneSettings, alone: bool = False) -> Lane:
-        """Return a lane with these settings, a waiting one or a new one.
+        """Return a lane with these settings, one that waited for work or else a new one.
 
-        With ``alone`` it waits until no other is busy, and nobody else gets one meanwhile.
+        With ``alone``, the call waits until no lane is busy, and no other thread gets one until
+        that lane is given back. Raises ``LaneLost`` once the lanes were stopped.
         """
         with self.lock:
-            self.waiting_alone += alone
-            self.lock.wait_for(
-                lambda: (
-                    self.stopped
-                    or (not self.busy if alone else not self.waiting_alone and self.alone is None)
+            if alone:
+                self.waiting_alone += 1
+                self.lock.wait_for(lambda: self.stopped or not self.busy)
+                self.waiting_alone -= 1
+            else:
+                self.lock.wait_for(
+                    lambda: self.stopped or (not self.waiting_alone and self.alone is None)
                 )
-            )
-            self.waiting_alone -= alone
             if self.stopped:
                 raise LaneLost("was stopped")
             ended = [pair for pair in self.idle if pair[1].has_ended()]

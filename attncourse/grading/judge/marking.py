@@ -3,13 +3,13 @@
 from collections.abc import Collection
 from dataclasses import replace
 
-from attncourse.checks.showing.verdict import IN_FULL, NOT_ATTEMPTED, given_right
+from attncourse.checks.showing.verdict import IN_FULL, NOT_ATTEMPTED, right_given_words
 from attncourse.grading.judge import remarks
 from attncourse.grading.judge.carried_errors import FollowOn
 from attncourse.grading.judge.findings import Findings
 from attncourse.grading.judge.missing_names import (
     is_nowhere,
-    not_imported,
+    reasons_by_missing_import,
     why_nowhere,
     with_reason,
 )
@@ -96,7 +96,7 @@ def tests_with_reruns(
     for rerun in follow_ons:
         for grade_id, outcome in rerun.outcomes.items():
             tests[grade_id] = outcome and outcome_with_ours(outcome, rerun.replaced)
-    reasons = not_imported(findings)
+    reasons = reasons_by_missing_import(findings)
     return {
         grade_id: outcome and with_reason(outcome, reasons) for grade_id, outcome in tests.items()
     }
@@ -131,4 +131,4 @@ def on_condition(text: str, replaced: tuple[str, ...]) -> str:
     head, *rest = text.split("\n")
     # Of a rerun nothing is kept that could be printed in full.
     other_lines = (line for line in rest if not line.startswith(IN_FULL))
-    return "\n".join([head + given_right(replaced), *other_lines])
+    return "\n".join([head + right_given_words(replaced), *other_lines])

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from attncourse.checks.showing.verdict import given_right
+from attncourse.checks.showing.verdict import right_given_words
 from attncourse.grading.judge.outcomes import StepOutcome
 from attncourse.grading.report import CellResult, score_in_words
 from attncourse.grading.submission.notebook import Cell
@@ -53,7 +53,7 @@ def points_without_ours(
         return result
     is_right = with_ours.points == with_ours.maximum
     what = "right" if is_right else score_in_words(with_ours.points, with_ours.maximum)
-    message = f"{what}{given_right(replaced)}, which earns nothing more in this course"
+    message = f"{what}{right_given_words(replaced)}, which earns nothing more in this course"
     return replace(result, message=message)
 
 

@@ -218,7 +218,7 @@ def merged_results(course: Path, name: str, entered: AssignmentScores | None) ->
     submissions, maxima = (entered.submissions, entered.maxima) if entered else ({}, {})
     results_by_student: dict[str, StudentResult] = {}
     explanations: dict[tuple[str, str], str] = {}
-    for student, report in reports(course, name):
+    for student, report in reports_in(course, name):
         person = people.get(student, Person(student))
         results_by_student[student] = from_report(person, name, report)
         if isinstance(report, Report):
@@ -248,8 +248,11 @@ def without_leftover(
     return replace(merged, results=results, leftover=tuple(sorted(gone)))
 
 
-def reports(course: Path, name: str) -> Iterator[tuple[str, Report | str]]:
-    """Yield the reports on an assignment by student, in order; of one that cannot be read, why."""
+def reports_in(course: Path, name: str) -> Iterator[tuple[str, Report | str]]:
+    """Yield each student with a report on an assignment in ``reports``, in order, and the report.
+
+    In the place of a report that cannot be read stands a sentence that says why.
+    """
     place = course / "reports" / name
     if place.is_dir():
         for path in sorted(place.glob("*.json")):

@@ -140,7 +140,10 @@ class Conversation:
         return self.watch.in_words(self.limit / self.limits.stretch)
 
     def show(self, text: Any) -> None:
-        """Print what a call has printed, where a test may read it."""
+        """Print what a call has printed, so that the test that made the call may read it.
+
+        Nothing more is printed once a submission's output has reached its limit.
+        """
         if isinstance(text, str) and text and self.printed_chars < self.limits.output * MB:
             self.printed_chars += len(text)
             # Into the redirection of the test that made the call, if it has one.

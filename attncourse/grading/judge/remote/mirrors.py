@@ -123,8 +123,14 @@ class Mirrors:
                 return copy.__dict__["_attncourse_ids"][number]
         return None
 
-    def before(self, encoder: encoding.Encoder, leaves: tuple) -> dict[str, Any]:
-        """Return what goes with a call: gradients on or off, and how the copies were changed."""
+    def sent_with_call(self, encoder: encoding.Encoder, leaves: tuple) -> dict[str, Any]:
+        """Return the part of a call's request that is about gradients and modules; note it as sent.
+
+        ``grad`` says whether gradients are on. ``inner`` are the numbers of those tensors among the
+        arguments that were computed. ``state`` has the changed copies, ``leaves`` the parameters
+        (their module's number and their name) that gradients are asked for.
+        """
+        # The worker clones these: there they are leaves, which may not be changed in place.
         inner = [n for n, t in enumerate(encoder.tracked, start=1) if t.grad_fn is not None]
         state = {}
         # All copies, not the called one alone: a test may have changed one that its module calls.
@@ -162,7 +168,10 @@ class Call:
         self.number = number
 
     def backward(self, gradients: list[Any]) -> list[Any]:
-        """Return the gradients of the call's inputs for these of its outputs."""
+        """Return the gradients of the call's inputs for these of its outputs.
+
+        A gradient is None, either way, for a value that nothing depends on.
+        """
         encoder = encoding.Encoder(self.session.form_of)
         request = {"op": "backward", "graph": self.number, "gradients": encoder.encode(gradients)}
         reply, decoder = self.session.ask(request, encoder.buffers, self.session.limits.call)

@@ -20,7 +20,7 @@ from typing import Any
 
 from attncourse.checks.callers import CALLERS
 from attncourse.checks.exercise import Case
-from attncourse.checks.trying.outcome import Trying, quiet, run_case
+from attncourse.checks.trying.outcome import TrialSettings, quiet, run_case
 from attncourse.checks.trying.watch import Forbidden, forbidding
 from attncourse.grading.judge.wire.decoding import Decoder
 from attncourse.grading.judge.wire.encoding import Encoder, Unsendable, module_fingerprint
@@ -115,7 +115,7 @@ class Worker:
 
     def reply(self, step: Callable) -> dict[str, Any]:
         """Take one step and put its reply to those that are ready."""
-        encoder = Encoder(self.handle)
+        encoder = Encoder(self.describe_object)
         try:
             with redirect_stdout(self.printed), redirect_stderr(notebook_shell.Printed(0)):
                 reply = step(encoder)
@@ -164,7 +164,7 @@ class Worker:
             try:
                 values[name] = encoder.encode(value)
             except Unsendable:
-                values[name] = {"o": self.handle(value)}
+                values[name] = {"o": self.describe_object(value)}
             number = self.handle_by_id.get(id(value))
             if number is not None and self.forbids.get(name):
                 self.forbids_by_handle[number] = self.forbids[name]
@@ -213,7 +213,7 @@ class Worker:
         if encoder.tracked:
             leaf_names = request.get("leaves", ())
             leaves += [self.handles[number]._parameters[name] for number, name in leaf_names]
-            reply["graph"] = self.new_number()
+            reply["graph"] = self.new_handle()
             self.graphs[reply["graph"]] = (list(encoder.tracked), leaves)
         return reply
 
@@ -242,7 +242,7 @@ class Worker:
 
         The first buffer says what the cases are.
         """
-        trying = Trying(tuple(request["names"]), 0.0, tuple(request["forbids"]))
+        trying = TrialSettings(tuple(request["names"]), 0.0, tuple(request["forbids"]))
         implementation = self.handles[request["target"]]
         seeds = request["seeds"] or repeat(None)
         refused = self.watch_for(trying.forbids)
@@ -257,7 +257,7 @@ class Worker:
 
     def try_case(
         self,
-        trying: Trying,
+        trying: TrialSettings,
         refused: Callable[[], str],
         implementation: Any,
         form: Any,
@@ -301,8 +301,8 @@ class Worker:
 
     # --- objects that stay here -----------------------------------------------------------------
 
-    def new_number(self) -> int:
-        """Return a number that no object had before."""
+    def new_handle(self) -> int:
+        """Return a number that no object, and no graph of a call, had before."""
         self.count += 1
         return self.count
 
@@ -313,20 +313,23 @@ class Worker:
         value = self.handles.pop(number, None)
         self.handle_by_id.pop(id(value), None)
 
-    def number_of(self, value: Any) -> int:
-        """Return an object's handle, a new one where it has none."""
-        number = self.handle_by_id.get(id(value))
-        if number is None:
-            number = self.handle_by_id[id(value)] = self.new_number()
-            self.handles[number] = value
-            if self.forbids_of_request:
-                self.forbids_by_handle[number] = self.forbids_of_request
-        return number
+    def handle_of(self, value: Any) -> int:
+        """Return an object's handle, the number by which the checker knows it; a new one at need.
 
-    def handle(self, value: Any) -> dict[str, Any]:
+        A new one inherits the functions that the present request may not call.
+        """
+        handle = self.handle_by_id.get(id(value))
+        if handle is None:
+            handle = self.handle_by_id[id(value)] = self.new_handle()
+            self.handles[handle] = value
+            if self.forbids_of_request:
+                self.forbids_by_handle[handle] = self.forbids_of_request
+        return handle
+
+    def describe_object(self, value: Any) -> dict[str, Any]:
         """Return the description of an object from which the checker builds its proxy."""
         torch = sys.modules.get("torch")
-        description = {"h": self.number_of(value), "type": type(value).__name__}
+        description = {"h": self.handle_of(value), "type": type(value).__name__}
         if torch is not None and isinstance(value, torch.nn.Module):
             return {**description, "kind": "module"}
         if isinstance(value, type):
@@ -353,16 +356,17 @@ class Worker:
             return calls.generator(form["G"])
         if "E" in form:
             return getattr(builtins, form["E"])
-        return self.callback(form["C"], form.get("name", ""), form.get("plain", {}))
+        return self.checker_function(form["C"], form.get("name", ""), form.get("plain", {}))
 
-    def callback(self, number: int, name: str, plain: dict[str, Any]) -> Callable:
-        """Return a function that lives in the checker.
+    def checker_function(self, number: int, name: str, plain: dict[str, Any]) -> Callable:
+        """Return a function that has the checker call its own function of this ``number``.
 
-        It has those of that one's attributes that are plain.
+        It has the name of that one and, as attributes, those of its ``plain`` values.
         """
 
-        def call(*args: Any, **kwargs: Any) -> Any:
-            encoder = Encoder(self.handle)
+        def call_in_checker(*args: Any, **kwargs: Any) -> Any:
+            """Send the arguments to the checker; return or raise what its function did."""
+            encoder = Encoder(self.describe_object)
             request = {"args": encoder.encode(list(args)), "kwargs": encoder.encode(kwargs)}
             # By the name of the present request: the checker takes nothing without it.
             request |= {"id": self.request_id, "callback": number}
@@ -377,9 +381,9 @@ class Worker:
                 raise kind(reply["error"]["message"])
             return Decoder(buffers, self.resolve_handle).decode(reply["value"])
 
-        call.__dict__.update(plain)
-        call.__name__ = name or "function"
-        return call
+        call_in_checker.__dict__.update(plain)
+        call_in_checker.__name__ = name or "function"
+        return call_in_checker
 
     # --- modules: the checker holds a copy of their parameters ----------------------------------
 
@@ -425,9 +429,9 @@ class Worker:
                 continue
             children = {k: m for k, m in module._modules.items() if m is not None}
             descriptions[str(number)] = calls.describe_module(module, encoder) | {
-                "children": {name: self.handle(child) for name, child in children.items()}
+                "children": {name: self.describe_object(child) for name, child in children.items()}
             }
-            todo += [self.number_of(child) for child in children.values()]
+            todo += [self.handle_of(child) for child in children.values()]
         if descriptions:
             reply["modules"] = descriptions
 

@@ -273,7 +273,7 @@ def rehearse_worker() -> None:
             encoder = Encoder(repr)
             encoder.buffers.append(b"")
             encoder.buffers[0] = json.dumps([encoder.encode(case)]).encode()
-            target = worker.number_of(worker.namespace[name])
+            target = worker.handle_of(worker.namespace[name])
             about = {"target": target, "names": ["a", "b"], "forbids": forbids, "seeds": None}
             ask_worker(worker, "cases", encoder.buffers, careful=False, **about)
 
