@@ -16,12 +16,12 @@ from attncourse.grading import harmless
 from attncourse.grading.course.newer_hand_ins import notebook_digest
 from attncourse.grading.errors import Unreadable
 from attncourse.grading.harmless import harmless_message
-from attncourse.grading.judge.outcomes import verdict_of
+from attncourse.grading.judge.outcomes import verdict_from_row
 from attncourse.grading.report import Report, score_in_words
 from attncourse.grading.submission.notebook import Assignment, Cell, read_submission_cells
 from attncourse.grading.submission.parts import Part, as_released
 from attncourse.grading.submission.plan import Stand, laid_out
-from attncourse.grading.submission.questions import lines
+from attncourse.grading.submission.questions import answer_lines, lines
 
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 # More than a person reads. Longer Markdown can keep what renders it busy for minutes.
@@ -141,9 +141,11 @@ def cell_with_answer(cell: Cell, instructors_cell: Cell, released: dict[str, str
 
 
 def is_untouched(cell: Cell, released: dict[str, str]) -> bool:
-    """True if an answer's cell holds what was released and no more."""
-    text = lines(harmless.made_visible(cell.source))
-    return text in ((), lines(released[cell.grade_id]))
+    """True if an answer's cell holds what was released and no more, in whichever wording."""
+    shown = harmless.made_visible(cell.source)
+    if not cell.code:
+        return not answer_lines(shown, released[cell.grade_id])
+    return lines(shown) in ((), lines(released[cell.grade_id]))
 
 
 def harmless_source(cell: Cell, instructors_texts: frozenset[str] | set[str] = frozenset()) -> str:
@@ -239,7 +241,7 @@ def data_of(kind: str, text: str, html: str) -> dict[str, Any]:
 
 def verdict_html(verdict: dict[str, Any]) -> str:
     """Return the verdict as a notebook shows it when a student runs the check."""
-    return FRAME.format(verdict_of(verdict, harmless_message)._repr_html_())
+    return FRAME.format(verdict_from_row(verdict, harmless_message)._repr_html_())
 
 
 def untouched_answers(notebook: str) -> dict[str, bool]:

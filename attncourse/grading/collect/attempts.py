@@ -84,6 +84,8 @@ class Chosen(NamedTuple):
     """The attempt of a student that counts: its file, the place in it, its bytes and its new name.
 
     ``late``: by what the platform says. ``attempts`` is how many there are, ``done`` what was done.
+    ``aside`` is where lies what it replaced, and ``why_worse`` why it cannot be graded, where what
+    it replaced can.
     """
 
     owned: Owned
@@ -94,6 +96,8 @@ class Chosen(NamedTuple):
     late: bool
     attempts: int
     done: str = ""
+    aside: str = ""
+    why_worse: str = ""
 
     @property
     def student(self) -> str:

@@ -17,6 +17,9 @@ ROSTER_WITH_NUMBERS_HINT = (
     "one more --roster, Moodle's grading worksheet or Canvas' gradebook, tells them apart"
 )
 SPELLING_HINT = "If so, write this name into a column name of the roster"
+NEAR_NAME_HINT = (
+    "Name the class with --roster: if so, with this name in a column name; if not, with a row more"
+)
 SHOW_NAMES_HINT = "switch anonymous grading off on the platform, and download again"
 TEST_STUDENT_REASON = "Canvas' test student, who is nobody of the class"
 ANONYMOUS = {  # as Moodle calls people in some languages, and Canvas
@@ -107,6 +110,12 @@ def newcomer(claim: OwnerClaim, people: Class) -> str:
     made = name if is_id and not why_no_folder(name) else file_name(name)
     if made in people.members:  # of whom another name is known
         raise may_be_several(claim, {made}, people)
+    # Where the class's names are known, a name like one of them is hardly somebody new.
+    if near := [student for student in people.nearest(name) if people.members[student].called]:
+        raise Ungraded(
+            f"nobody is known as {claim_in_words(claim)}; is it {owners_in_words(near, 'or')}? "
+            f"{NEAR_NAME_HINT}"
+        )
     return made
 
 
