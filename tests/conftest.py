@@ -41,6 +41,7 @@ WHOLE = 100  # files: so many are no run of a few
 DEALT = ("tests/checks/test_checks.py", "tests/checks/test_diagnosis.py")  # long for one process
 MANY = 1000  # tests of a file, which take as long as slow ones
 UNTIL = float(os.environ.get("ATTNCOURSE_TESTS_UNTIL", "0"))  # when `make quick` begins no more
+NO_TIME = "no time: left to make test"
 
 
 @pytest.fixture(scope="session")
@@ -174,7 +175,14 @@ def pytest_runtest_setup(item):
     """No test draws where another has left off; in `make quick` none begins that keeps anybody."""
     settle()
     if UNTIL and time.monotonic() > UNTIL:
-        pytest.skip("no time: left to make test")
+        pytest.skip(NO_TIME)
+
+
+def pytest_report_teststatus(report):
+    """What is left to `make test` for want of time prints no letter: thousands may be."""
+    if report.skipped and isinstance(report.longrepr, tuple) and NO_TIME in report.longrepr[2]:
+        return "skipped", "", ""
+    return None
 
 
 def pytest_collection_finish():

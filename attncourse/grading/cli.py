@@ -136,11 +136,11 @@ def check(
     from attncourse.grading.judge.prestart import start_ahead
 
     start_ahead(notebook)
-    from attncourse.checks.showing.spinner import ticking
+    from attncourse.checks.showing.spinner import show_still_running
     from attncourse.grading.results.terminal import own_verdicts
     from attncourse.grading.student.selfcheck import check_file
 
-    with ending_at_ctrl_c("nothing was changed"), ticking(notebook.name):
+    with ending_at_ctrl_c("nothing was changed"), show_still_running(notebook.name):
         report = check_file(notebook, Limits.of(timeout))
     print_lines(own_verdicts(report))
     raise typer.Exit(0 if report.points == report.maximum else 1)

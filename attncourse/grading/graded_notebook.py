@@ -21,7 +21,7 @@ from attncourse.grading.report import Report, score_in_words
 from attncourse.grading.submission.notebook import Assignment, Cell, read_submission_cells
 from attncourse.grading.submission.parts import Part, as_released
 from attncourse.grading.submission.plan import Stand, lay_out
-from attncourse.grading.submission.questions import normalised_lines
+from attncourse.grading.submission.questions import answer_lines, normalised_lines
 
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 # More than a person reads. Longer Markdown can keep what renders it busy for minutes.
@@ -144,9 +144,11 @@ def cell_with_answer(cell: Cell, instructors_cell: Cell, released: dict[str, str
 
 
 def is_untouched(cell: Cell, released: dict[str, str]) -> bool:
-    """True if an answer's cell is empty, or holds what was released."""
-    text = normalised_lines(harmless.made_visible(cell.source))
-    return text in ((), normalised_lines(released[cell.grade_id]))
+    """True if an answer's cell is empty, or holds what was released, in whichever wording."""
+    shown = harmless.made_visible(cell.source)
+    if not cell.code:
+        return not answer_lines(shown, released[cell.grade_id])
+    return normalised_lines(shown) in ((), normalised_lines(released[cell.grade_id]))
 
 
 def harmless_source(cell: Cell, instructors_texts: frozenset[str] | set[str] = frozenset()) -> str:

@@ -22,15 +22,15 @@ N_IDS = len(WRITTEN) + 1, len(ISO) + 1  # of what is read and of what is written
 
 
 def day_lines(
-    n: int, generator: torch.Generator, *, from_kept: bool = False, same: bool = False
+    n: int, generator: torch.Generator, *, kept: bool = False, same: bool = False
 ) -> tuple[list[tuple[str, str]], Tensor]:
     """Return ``n`` lines, as somebody might write them and in *month-day*, and their kinds.
 
     *3 mar* is kind 0, *the 3rd of march* kind 1, both *03-03*; *3 mar, 18 nov* is kind 2,
-    *03-03 11-18*, and half of the lines. from_kept: whether days come from those kept for testing;
+    *03-03 11-18*, and half of the lines. kept: whether days come from those kept for testing;
     of either sort all are equally likely. same: whether the two days of a line are one day.
     """
-    pool = (IS_KEPT_DAY == from_kept).nonzero()[:, 0]  # 73 days kept, 293 others
+    pool = (IS_KEPT_DAY == kept).nonzero()[:, 0]  # 73 days kept, 293 others
     kinds = torch.randint(4, (n,), generator=generator).clamp(max=2)
     days = pool[torch.randint(len(pool), (n, 2), generator=generator)].tolist()
     lines = []

@@ -685,6 +685,23 @@ def test_several_matrices_and_results_stand_below_each_other():
     assert len(soup(markup.value_html({"parts": [[1, 2], 3, [[True]]]})).select("table")) == 2
 
 
+def test_a_value_of_four_axes_is_tables_in_groups():
+    layers = [[[[1, 0], [0.5, 0.5]], [[1, 0], [0, 1]]], [[[1, 0], [1, 0]], [[1, 0], [0.25, 0.75]]]]
+    shown = soup(markup.value_html(layers))
+    groups = shown.select(".ap-stack > .ap-stack")
+    assert [len(group.select("table")) for group in groups] == [2, 2]
+    assert groups[1].select("td")[-1].get_text() == "0.75"
+
+
+def test_what_differs_in_one_of_several_results_is_underlined():
+    def named(numbers):
+        return {"parts": [{"name": "weights", "value": numbers}, {"name": "bias", "value": [5, 6]}]}
+
+    shown = soup(markup.value_html(named([[1, 2.0001]]), "gives", named([[1, 2.0004]]), 4))
+    assert [u.get_text() for u in shown.select("u")] == ["2.0001"]
+    assert markup.decimals_that_tell(named([[1, 2.0001]]), named([[1, 2.0004]])) == 4
+
+
 def test_code_is_shown_as_it_is():
     for drill in DRILLS:
         shown = soup(markup.still_html(drill, markup.DrillLinks("", "")))

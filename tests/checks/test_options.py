@@ -3,12 +3,12 @@
 import torch
 from torch import nn
 
-from attncourse.checks import examine
+from attncourse.checks import examine, exercises
 from attncourse.checks.callers import call_module
 from attncourse.checks.exercise import Case, Criterion
 from attncourse.checks.explaining.options import case_branches, options_of
 from attncourse.checks.trying.outcome import Outcome
-from attncourse.checks.trying.trials import Trial
+from attncourse.checks.trying.trials import ReferenceOutcome, Trial
 from attncourse.transformer import EncoderBlock
 
 
@@ -28,6 +28,23 @@ def test_a_calls_options_are_settings_and_arguments():
     made = {"make": ((12, 3), {"pre_norm": False}), "method": "", "inputs": ("x", "mask"), "x": 0}
     block = trial(False, kwargs=made, use=call_module)
     assert options_of(block) == {"`pre_norm=False`", "`pre_norm` is given", "`mask` is given"}
+
+
+def test_what_every_call_has_is_no_option():
+    """By position or by name: an argument without a default is there in each case."""
+    exercise = exercises()["lookup.softmax"]  # softmax(x, axis=-1, temperature=1.0)
+    calls = {
+        "by name": Case((torch.ones(2),), {"temperature": 2.0}),
+        "by position": Case((torch.ones(2), -1, 2.0)),
+        "all by name": Case((), {"x": torch.ones(2), "temperature": 2.0}),
+    }
+    right = {name: ReferenceOutcome(exercise, case) for name, case in calls.items()}
+    options = {
+        name: options_of(Trial(Criterion("", 1), case, right[name], None))
+        for name, case in calls.items()
+    }
+    assert options["by name"] == options["all by name"] == {"`temperature` is given"}
+    assert options["by position"] == {"`temperature` is given", "`axis` is given"}
 
 
 def test_all_that_is_wrong_is_in_one_branch():

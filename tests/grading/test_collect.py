@@ -14,6 +14,7 @@ import pytest
 from attncourse.grading.collect import drops, sort
 from attncourse.grading.collect.collect import collect_downloads
 from attncourse.grading.collect.owners import (
+    NEAR_NAME_HINT,
     ROSTER_HINT,
     ROSTER_WITH_NUMBERS_HINT,
     SHOW_NAMES_HINT,
@@ -381,6 +382,10 @@ ROSTERS = {
     "name,points\nAda,3": "is no roster: expected a column of ids or addresses",
     "Identifier,Status\nParticipant 1,-": "has no names, only numbers: reveal the students'",
     "": "is no roster",
+    "s1,Lovelace,Ada,ada@x.org,1\ns2,Turing,Alan,alan@x.org,2": (
+        "has no head: its first line is s1, Lovelace, Ada, ada@x.org, 1; put one above it, as in "
+        "the head id,last_name,first_name,email"
+    ),
     "id,email\nada,y\nada,x": "ada is there twice, in lines 2 and 3, with another name, address",
     "id,name\n1.23E+06,Ada": "line 2: a spreadsheet has rounded the id to 1.23E+06",
     "id,email\n../x,": "line 2: ../x can be no folder's name",
@@ -831,6 +836,39 @@ def test_the_class_is_entered_and_what_changes_is_told(course, tmp_path):
         "in the gradebook and on no list: s03, Grace Hopper (the gradebook)",
         "2 students: 0 new, 1 changed, 1 as before",
     ]
+
+
+def test_those_without_a_name_are_told(course, tmp_path):
+    lines = [f"{s.id},{s.last},{s.first},,{s.canvas}" for s in CLASS[:3]]
+    lines[1] = f"{ALAN.id},,,,{ALAN.canvas}"
+    people = roster(tmp_path, *lines, head=HEADS)
+    assert run("roster", people, cwd=course).stdout.splitlines() == [
+        f"no name of {ALAN.id} (roster.csv, line 3): found by number and id alone",
+        "3 students: 3 new, 0 changed, 0 as before",
+    ]
+    named = roster(tmp_path, f"{ALAN.id},{ALAN.last},{ALAN.first},,", head=HEADS)
+    run("roster", named, cwd=course)
+    # Now the gradebook knows it, and a list without it takes nothing away.
+    done = run("roster", roster(tmp_path, *lines, head=HEADS), cwd=course)
+    assert done.stdout.splitlines() == ["3 students: 0 new, 0 changed, 3 as before"]
+
+
+def test_a_name_like_one_of_a_known_class_is_nobody_new(course, tmp_path):
+    lines = [f"{s.id},{s.last},{s.first},,{s.canvas}" for s in CLASS[:3]]
+    run("roster", roster(tmp_path, *lines, head=HEADS), cwd=course)
+    near, else_ = (
+        f"{n}_assignsubmission_file_/{FILE}" for n in ("Ada Lovelance_77", "Who Ever_78")
+    )
+    zipped = archive(tmp_path / "m.zip", [(near, other("near")), (else_, other("else"))])
+    found = collect_downloads(course, NAME, [zipped])
+    question = f"nobody is known as Ada Lovelance (77); is it {ADA.id}? {NEAR_NAME_HINT}"
+    assert reasons(found) == {near: question}
+    assert found.new == ["who-ever"]
+    # As the question says: with the name beside its owner's, or as somebody else's.
+    more = roster(tmp_path, f"{ADA.id},Lovelace,Ada,,1,Ada Lovelance", head=f"{HEADS},name")
+    assert [r.student for r in collect_downloads(course, NAME, [zipped], more).rows] == [ADA.id]
+    people = roster(tmp_path, *lines, "new,Lovelance,Ada,,", head=HEADS)
+    assert [r.student for r in collect_downloads(course, NAME, [zipped], people).rows] == ["new"]
 
 
 def test_lists_that_cannot_be_this_classs_are_told_in_a_line(course, tmp_path):

@@ -800,10 +800,10 @@ def test_it_does_not_go_on_without_the_floor(prison):
 def test_it_does_not_go_on_where_something_would_be_shared():
     code = """
 import mmap, sys, threading; sys.path.insert(0, {root!r})
-from attncourse.grading.jail.confine import check_ready
-check_ready()
+from attncourse.grading.jail.confine import require_confinable
+require_confinable()
 {more}
-check_ready()
+require_confinable()
 """
     for more, word in (
         ("shared = mmap.mmap(-1, 4096)", "no shared memory"),
@@ -835,7 +835,7 @@ def test_the_trial_believes_deeds_not_settings(prison):
 import sys; sys.path.insert(0, {str(prison.driver.parents[2])!r})
 from attncourse.grading.jail import confine, landlock, probe
 confine.set_limits = lambda *anything: None
-landlock.restrict = lambda *anything: 1
+landlock.restrict_thread = lambda *anything: 1
 probe.main()
 """
     done = subprocess.run(

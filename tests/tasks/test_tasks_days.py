@@ -30,7 +30,7 @@ def read(day: str) -> datetime:
 
 @pytest.mark.parametrize("kept", [False, True])
 def test_lines_say_what_they_are_translated_to(kept):
-    lines, kinds = day_lines(3000, generator(), from_kept=kept)
+    lines, kinds = day_lines(3000, generator(), kept=kept)
     found = set()
     for (written, wanted), kind in zip(lines, kinds.tolist(), strict=True):
         some = [read(day) for day in written.split(", ")]

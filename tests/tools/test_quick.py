@@ -123,3 +123,4 @@ def test_a_test_that_would_begin_too_late_is_skipped_and_said(tmp_path):
     assert done.returncode == 0
     assert re.search(r"^[1-9]\d* skipped: no time: left to make test$", done.stdout, re.M)
     assert "passed" not in done.stdout
+    assert not re.search(r"\bs{3,}", done.stdout)  # no letter for each

@@ -39,7 +39,11 @@ def running_halves(n):
 
 OF_RUNNING = (
     numpy_mistakes.COLUMNS.called("the columns sum to 1"),
-    numpy_mistakes.LOST_AXIS,
+    numpy_mistakes.LOST_AXIS.called("what divides lies along the wrong axis").said(
+        "What you divide by, sums or counts, is a row of n numbers, and dividing by it lines that "
+        "of row i up with column i. It has to stand in a column, one beside each row: "
+        "`keepdims=True`, or `[:, None]`."
+    ),
     numpy_mistakes.TRANSPOSED.said(
         "Your column i holds the weights of output i. They belong in row i."
     ),

@@ -12,6 +12,8 @@ from attncourse.grading.harmless import one_line
 from attncourse.grading.report import count
 from attncourse.grading.slips import require_trust
 
+MAX_LISTED = 20  # people in a line
+
 
 def enter_class(
     course: Path, rosters: list[Path], db: str | None = None, trust: str = ""
@@ -52,14 +54,27 @@ def enter_class(
     lines = []
     if not any(member.full_names for member in members.values()):
         lines.append(f"no names in {', '.join(map(str, rosters))}: numbers and ids alone")
+    elif nameless := without_name(members, known):
+        listed = ", ".join(str(member) for member in nameless[:MAX_LISTED])
+        more = f" and {len(nameless) - MAX_LISTED} more" if len(nameless) > MAX_LISTED else ""
+        lines.append(f"no name of {listed}{more}: found by number and id alone")
     if gone := everybody - len(members):
         lines.append(f"{count(gone, 'student')} listed who were forgotten: not entered")
     lines += changed
     if absent:
-        lines.append(f"in the gradebook and on no list: {', '.join(absent[:20])}")
+        lines.append(f"in the gradebook and on no list: {', '.join(absent[:MAX_LISTED])}")
     same = len(members) - len(to_enter)
     counts = f"{n_new} new, {len(changed)} changed, {same} as before"
     return [*lines, f"{count(len(members), 'student')}: {counts}"]
+
+
+def without_name(members: dict[str, Member], known: dict[str, Person]) -> list[Member]:
+    """Return those of whom neither the lists nor the gradebook know a name."""
+    return [
+        member
+        for who, member in members.items()
+        if not member.full_names and not (who in known and known[who].name)
+    ]
 
 
 def people_entered(course: Path, db: str | None) -> dict[str, Person]:

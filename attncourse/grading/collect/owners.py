@@ -17,6 +17,9 @@ ROSTER_WITH_NUMBERS_HINT = (
     "one more --roster, Moodle's grading worksheet or Canvas' gradebook, tells them apart"
 )
 SPELLING_HINT = "If so, write this name into a column name of the roster"
+NEAR_NAME_HINT = (
+    "Name the class with --roster: if so, with this name in a column name; if not, with a row more"
+)
 SHOW_NAMES_HINT = "switch anonymous grading off on the platform, and download again"
 TEST_STUDENT_REASON = "Canvas' test student, who is nobody of the class"
 ANONYMOUS = {  # as Moodle calls people in some languages, and Canvas
@@ -118,6 +121,16 @@ def new_student_id(claim: OwnerClaim, people: Class) -> str:
     made = name if is_id and not why_no_folder(name) else folder_name_for(name)
     if made in people.members:  # of whom another name is known
         raise several_may_own(claim, {made}, people)
+    # Where the class's names are known, a name like one of them is hardly somebody new.
+    if near := [
+        student
+        for student in people.ids_with_similar_name(name)
+        if people.members[student].full_names
+    ]:
+        raise Ungraded(
+            f"nobody is known as {claim_in_words(claim)}; is it {owners_in_words(near, 'or')}? "
+            f"{NEAR_NAME_HINT}"
+        )
     return made
 
 

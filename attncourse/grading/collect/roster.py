@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from unicodedata import normalize
 
-from attncourse.grading.collect.columns import NUMBER_COLUMNS, columns_of
+from attncourse.grading.collect.columns import NUMBER_COLUMNS, are_addresses, columns_of
 from attncourse.grading.course.folders import why_unusable_name
 from attncourse.grading.errors import UserError
 from attncourse.grading.gradebook.read import Person
@@ -21,9 +21,8 @@ from attncourse.grading.names import NameIndex, is_test_student, same_id
 from attncourse.grading.slips import Slip, require_no_slip, settle_owner
 from attncourse.grading.spreadsheet import rows_in
 
-EXPECTED_COLUMNS = (
-    "expected a column of ids or addresses, as in the head id,last_name,first_name,email"
-)
+EXPECTED_HEAD = "the head id,last_name,first_name,email"
+EXPECTED_COLUMNS = f"expected a column of ids or addresses, as in {EXPECTED_HEAD}"
 REVEAL_HINT = "reveal the students' identities and download it again"
 ROUNDED_NUMBER = re.compile(r"\d+[.,]\d+E\+\d+", re.IGNORECASE)
 
@@ -181,6 +180,7 @@ def read_rosters(paths: Iterable[Path], trust: str = "") -> list[Member]:
 def read_roster(path: Path) -> list[Member]:
     """Return the members of one list. Raises ``UserError`` if the file is no roster."""
     head, *rows = rows_in(path) or [[]]
+    require_columns_named(path, head)
     columns = columns_of(head, rows)
     if not any(columns[kind] for kind in NUMBER_COLUMNS):
         if columns["participant"] and not columns["name"]:
@@ -209,6 +209,16 @@ def read_roster(path: Path) -> list[Member]:
     members = [member for _, member in seen_members.values()]
     require_distinct(path, members)
     return members
+
+
+def require_columns_named(path: Path, head: list[str]) -> None:
+    """Raise ``UserError`` where the first line is somebody's: its columns would be taken for it."""
+    if any(are_addresses([cell.strip()]) for cell in head):
+        somebody = one_line(", ".join(head), 80)
+        raise UserError(
+            f"{path} has no head: its first line is {somebody}; put one above it, as in "
+            f"{EXPECTED_HEAD}"
+        )
 
 
 def require_distinct(path: Path, members: list[Member]) -> None:

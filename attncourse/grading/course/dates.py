@@ -8,6 +8,7 @@ not at all, that counts which is better for students: the later for what is due,
 what was handed in.
 """
 
+import math
 import re
 import unicodedata
 from collections import defaultdict
@@ -266,9 +267,15 @@ def time_between(start: datetime, end: datetime, zone: Zone) -> timedelta:
 
 
 def span_in_words(seconds: float) -> str:
-    """Return a duration in days, hours or minutes, as a person says it."""
-    if seconds < 3600:
-        return f"{max(1, round(seconds / 60))} min"
+    """Return a duration in words, rounded up: what is over a day is more than 1 day."""
+    if (minutes := up_to(seconds / 60)) < 60:
+        return f"{max(1, minutes):g} min"
     if seconds < 86400:
-        return f"{seconds / 3600:.1f} h"
-    return count(round(seconds / 86400, 1), "day")
+        return f"{up_to(seconds / 3600, digits=1):.1f} h"
+    return count(up_to(seconds / 86400, digits=1), "day")
+
+
+def up_to(number: float, digits: int = 0) -> float:
+    """Return a number rounded up; what is a rounding error of floats above stays below."""
+    scale = 10**digits
+    return math.ceil(round(number * scale, 6)) / scale

@@ -3,9 +3,10 @@
 Ours runs in the submission's process then, where its source can be read. That is safe for three
 reasons. Nothing is asked of an answer any more once ours has been there: all tests have run before,
 and each answer is judged again in a process of its own, which holds ours of earlier ones alone; the
-exercises are taken in order. Nothing that this process says is listened to but full marks, which
-hold no text of its own: an answer that reads ours aloud tells nobody. And full marks still take the
-same tests, so what earns them is an answer that is right once it calls a right one.
+exercises are taken in order. Of what this process says nothing is listened to but points and which
+criteria hold, with the bank's own name for a mistake (``judge/points_with_ours.py``): an answer
+that reads ours aloud tells nobody. And these points take the same tests, so what earns them is what
+the answer would earn if it called a right one. They never lower what it earned without ours.
 
 Ours is in the published convention, and calls others of ours in it. Where the assignment asks for a
 variant, ours runs among others of ours, and what comes of it is rewritten as it is asked for.
@@ -16,9 +17,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from attncourse.checks import find_exercise, variants_of
-from attncourse.checks.showing.verdict import given_right
+from attncourse.checks.showing.verdict import right_given_words
 from attncourse.checks.variants import rewriting
-from attncourse.checks.variants.adapter import as_data
+from attncourse.checks.variants.adapter import adapter_as_data
 from attncourse.grading.judge.deferred_tests import (
     names_reached,
     names_touched,
@@ -29,6 +30,7 @@ from attncourse.grading.judge.instructor_namespace import names_loaded
 from attncourse.grading.judge.outcomes import StepOutcome
 from attncourse.grading.judge.plan_runner import Means, run_steps_again
 from attncourse.grading.judge.points import judge_cell
+from attncourse.grading.judge.points_with_ours import counted_with_ours, earns_less, is_in_variant
 from attncourse.grading.report import exercise_of
 from attncourse.grading.submission.notebook import Assignment
 from attncourse.grading.submission.plan import Step
@@ -54,21 +56,28 @@ del _provided
 class FollowOn:
     """A wrong answer that calls wrong answers, and what its tests gave with ours in their place.
 
-    ``replaced`` names the wrong ones. ``outcomes`` are by grade id, empty where it is wrong all the
-    same; in a student's own check they are there in that case, too, and ``right`` is False.
+    ``outcomes`` are those of its tests that count with ours in their place; ``right`` if it earns
+    all its points then. ``released`` as ``Assignment.released``: a student's own check says all of
+    this in its verdicts.
     """
 
     name: str
     replaced: tuple[str, ...]
     outcomes: dict[str, StepOutcome | None] = field(default_factory=dict)
-    right: bool = True
+    right: bool = False
+    released: bool = True
 
     @property
     def note(self) -> str:
-        """The remark on this answer that its student reads."""
-        if self.outcomes and self.right:
-            return f"{self.name} is right{given_right(self.replaced)}"
-        return f"{self.name} calls a wrong {' and '.join(self.replaced)}: mend that first"
+        """The remark on this answer that its student reads; "" where the verdict says all."""
+        if self.right:
+            return f"{self.name} is right{right_given_words(self.replaced)}"
+        if not self.released:
+            return ""
+        called = f"{self.name} calls a wrong {' and '.join(self.replaced)}"
+        return (
+            f"{called}: judged with a right one" if self.outcomes else f"{called}: mend that first"
+        )
 
 
 def follow_ons(findings: Findings, means: Means) -> tuple[list[FollowOn], bool]:
@@ -90,24 +99,31 @@ def follow_ons(findings: Findings, means: Means) -> tuple[list[FollowOn], bool]:
             for test, outcome in second.test_outcomes().items()
         ):
             wrong.remove(name)  # who calls it calls the student's own
-            followed.append(FollowOn(name, replaced, second.test_outcomes()))
+            followed.append(FollowOn(name, replaced, second.test_outcomes(), right=True))
         elif assignment.released:
-            followed.append(FollowOn(name, replaced))
-        elif changes_verdict(second, findings):
-            followed.append(FollowOn(name, replaced, second.test_outcomes(), right=False))
+            counted = counted_with_ours(
+                second.test_outcomes(), findings.test_outcomes(), assignment
+            )
+            followed.append(FollowOn(name, replaced, counted))
+        elif changes_verdict(second, findings, assignment):
+            followed.append(FollowOn(name, replaced, second.test_outcomes(), released=False))
     return followed, cut
 
 
-def changes_verdict(second: Findings, findings: Findings) -> bool:
-    """True if our answers change what a student reads of an answer that is wrong all the same.
+def changes_verdict(second: Findings, findings: Findings, assignment: Assignment) -> bool:
+    """True if our solutions change the verdict on an answer that is wrong all the same.
 
-    A notebook's check says so. In grading it is said only of a student's own check, ``check``: see
-    the module's docstring.
+    A notebook says so. Here its words are told only in a student's own check: see above. The points
+    are those that count in a grade.
     """
-    first = findings.test_outcomes()
+    first, tests = findings.test_outcomes(), second.test_outcomes()
+    if any(earns_less(tests[test], first[test], assignment.graded.get(test)) for test in tests):
+        return False
+    if any(is_in_variant(outcome) for outcome in tests.values()):
+        return False
     return any(
         shown_verdict_fields(now) != shown_verdict_fields(first[test])
-        for test, now in second.test_outcomes().items()
+        for test, now in tests.items()
     )
 
 
@@ -211,7 +227,7 @@ def cell_with_our_answer(name: str, assignment: Assignment) -> str:
         return ours[name]
     upto, defines = list(ours).index(name) + 1, sorted(names_touched(ours[name]).changes)
     adapters = {
-        exercise: as_data(variant.adapters[exercise], find_exercise(target))
+        exercise: adapter_as_data(variant.adapters[exercise], find_exercise(target))
         for target, chosen in variants.items()
         for variant in variants_of(target.split(".")[0])
         if variant.name == chosen and (exercise := target.split(".")[1]) in variant.adapters
@@ -221,7 +237,7 @@ def cell_with_our_answer(name: str, assignment: Assignment) -> str:
     return AMONG_OURS.format(
         sources=list(ours.values())[:upto],
         rewriting=inspect.getsource(rewriting),
-        rewrite=rewriting.rewritten_as_told.__name__,
+        rewrite=rewriting.rewrite_from_data.__name__,
         defines=defines,
         adapters={exercise: adapters[exercise] for exercise in defines if exercise in adapters},
     )

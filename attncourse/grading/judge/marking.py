@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import replace
 
-from attncourse.checks.showing.verdict import IN_FULL, NOT_ATTEMPTED, given_right
+from attncourse.checks.showing.verdict import IN_FULL, NOT_ATTEMPTED, right_given_words
 from attncourse.grading.judge import remarks
 from attncourse.grading.judge.carried_errors import FollowOn
 from attncourse.grading.judge.findings import Findings
@@ -49,7 +49,7 @@ def make_report(
     if not assignment.follow_on:
         for rerun in follow_ons:
             cells |= {
-                g: points_without_ours(assignment.graded[g], first[g], rerun.replaced)
+                g: points_without_ours(assignment.graded[g], first[g], cells[g], rerun.replaced)
                 for g in rerun.outcomes
             }
     trouble = tuple(findings.trouble.values())
@@ -58,7 +58,7 @@ def make_report(
         *remarks.first_notes([note for note in notes if not note.startswith(PUT_BACK)]),
         *(sentence for sentence in no_python if remarks.NEEDS_PYTHON in sentence),
         *remarks.first_notes(remarks.remarks(findings, verdicts)),
-        *(rerun.note for rerun in follow_ons if rerun.right),
+        *(rerun.note for rerun in follow_ons if rerun.note),
         *remarks.unforeseen_remarks(first, cells, verdicts),
     ]
     return Report(
@@ -133,4 +133,4 @@ def text_with_condition(text: str, replaced: tuple[str, ...]) -> str:
     head, *rest = text.split("\n")
     # Of a rerun nothing is kept that could be printed in full.
     other_lines = (line for line in rest if not line.startswith(IN_FULL))
-    return "\n".join([head + given_right(replaced), *other_lines])
+    return "\n".join([head + right_given_words(replaced), *other_lines])

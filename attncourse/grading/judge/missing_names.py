@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from attncourse.checks.showing.verdict import LOOKS_LIKE
-from attncourse.checks.trying.unavailable import FILE_ABSENT, is_told
+from attncourse.checks.trying.unavailable import FILE_ABSENT, is_unavailable_sentence
 from attncourse.grading.judge.findings import Findings
 from attncourse.grading.judge.instructor_namespace import imports_in, names_bound
 from attncourse.grading.judge.outcomes import StepOutcome
@@ -27,7 +27,7 @@ def reasons_by_missing_import(findings: Findings) -> dict[str, str]:
             module = re.fullmatch(r"No module named '(\w+)[\w.]*'", message)
             sentence = f"`{module[1]}` {FILE_ABSENT}" if module else message
             for name in names_bound(imports_in(step.source)):
-                if is_told(sentence):
+                if is_unavailable_sentence(sentence):
                     reasons[name] = sentence
                 else:  # the last failure of a name counts, so an earlier reason goes
                     reasons.pop(name, None)

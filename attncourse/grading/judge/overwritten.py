@@ -10,7 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from attncourse.checks.eligibility import BINDING_STATEMENTS, built_ins_of_star, name_taken
+from attncourse.checks.eligibility import (
+    BINDING_STATEMENTS,
+    built_ins_overwritten,
+    taken_name_mistake,
+)
 from attncourse.checks.exercise import Mistake
 from attncourse.checks.reading.cells import Statement
 from attncourse.grading.judge.carried_errors import MIN_SECONDS_LEFT, our_answers, wrong_answers
@@ -39,7 +43,7 @@ class TakenName:
     @property
     def mistake(self) -> Mistake:
         """The mistake that a verdict names for this."""
-        return name_taken(self.name, self.statement, self.place)
+        return taken_name_mistake(self.name, self.statement, self.place)
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,7 @@ def taken_names(name: str, steps: Sequence[Step]) -> Iterator[TakenName]:
     for step in steps[:end]:
         if step.kind != "test":
             for node in getattr(parse_or_none(step.source), "body", ()):
-                bound, star = bound_names(ast.Module([node], [])), built_ins_of_star(node)
+                bound, star = bound_names(ast.Module([node], [])), built_ins_overwritten(node)
                 if isinstance(node, BINDING_STATEMENTS) and not star:
                     bound_sources |= dict.fromkeys(bound, ast.unparse(node))
                     for bound_name in bound:
@@ -164,4 +168,4 @@ def explained_by_taken_name(
     start = next(
         (n for n, line in enumerate(lines) if line.startswith(CRITERION_MARKS)), len(lines)
     )
-    return verdict | reworded | {"text": "\n".join([head, *whole.told, *lines[start:]])}
+    return verdict | reworded | {"text": "\n".join([head, *whole.cause_lines, *lines[start:]])}

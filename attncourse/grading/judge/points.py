@@ -3,9 +3,9 @@
 from dataclasses import replace
 from typing import Any
 
-from attncourse.checks.showing.verdict import given_right
+from attncourse.checks.showing.verdict import right_given_words
 from attncourse.grading.judge.outcomes import StepOutcome
-from attncourse.grading.report import CellResult
+from attncourse.grading.report import CellResult, score_in_words
 from attncourse.grading.submission.notebook import Cell
 
 
@@ -45,15 +45,19 @@ def judge_cell(cell: Cell, outcome: StepOutcome | None) -> CellResult:
 
 
 def points_without_ours(
-    cell: Cell, outcome: StepOutcome | None, replaced: tuple[str, ...]
+    cell: Cell, outcome: StepOutcome | None, with_ours: CellResult, replaced: tuple[str, ...]
 ) -> CellResult:
     """Return the points of a test's first run, in a course where follow-on answers earn nothing.
 
     A message says that the answer is right with ours in place of the ``replaced`` ones.
     """
     result = judge_cell(cell, outcome)
-    message = f"right{given_right(replaced)}, which earns nothing more in this course"
-    return result if result.points == result.maximum else replace(result, message=message)
+    if result.points >= with_ours.points:
+        return result
+    is_right = with_ours.points == with_ours.maximum
+    what = "right" if is_right else score_in_words(with_ours.points, with_ours.maximum)
+    message = f"{what}{right_given_words(replaced)}, which earns nothing more in this course"
+    return replace(result, message=message)
 
 
 def hidden_failure(outcome: StepOutcome) -> str:

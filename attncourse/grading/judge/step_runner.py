@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from attncourse.checks import observe
-from attncourse.checks.reading.cells import went_on
+from attncourse.checks.reading.cells import skipped_lines_note
 from attncourse.checks.trying.trials import NoReference
 from attncourse.grading.judge.assertion_message import assertion_message_of
 from attncourse.grading.judge.budget import Budget
@@ -76,7 +76,7 @@ class StepRunner:
             outcome = self.outcome_of_error(error)
             if lines := getattr(error, "attncourse_skipped", ()):
                 first = outcome.message.partition("\n")[0]
-                outcome.message = f"{first} ({went_on(map(shortened_value, lines))})"
+                outcome.message = f"{first} ({skipped_lines_note(map(shortened_value, lines))})"
             return outcome
         return StepOutcome("none")
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from attncourse.grading.course.dates import Zone, span_in_words, zone_of
 from attncourse.grading.course.folders import folders_in, require_known
+from attncourse.grading.course.late import SECONDS_OF_DAY, days_begun
 from attncourse.grading.course.settings import read_settings
 from attncourse.grading.course.variants import variants_in
 from attncourse.grading.errors import UserError
@@ -172,6 +173,8 @@ def lateness_in_words(seconds: float, penalty: float, extension: float = 0.0) ->
     if not seconds and not penalty:
         return ""
     said = f"{span_in_words(seconds)} late" if seconds else "late"
+    if seconds > SECONDS_OF_DAY and seconds % SECONDS_OF_DAY:
+        said += f", {days_begun(seconds, 0)} days begun"
     if extension:
         said += f", with {span_in_words(extension * 86400)} more than others"
     return said + (f": {count(penalty, 'point')} taken off" if penalty else "")

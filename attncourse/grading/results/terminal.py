@@ -9,7 +9,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from attncourse.checks.showing.chapter_progress import hidden_points
+from attncourse.checks.showing.chapter_progress import hidden_tests_sentence
 from attncourse.checks.showing.verdict import NOT_ATTEMPTED
 from attncourse.grading.course.dates import span_in_words
 from attncourse.grading.gradebook.read import SubmissionScores
@@ -187,7 +187,7 @@ def own_verdicts(report: Report) -> str:
             pieces.append(f"✗ {target}: {score_in_words(0, cell.maximum)}\n  {cell.message}")
     pieces += [f"note: {note}" for note in report.notes if not is_told_above(note, report)]
     total = f"total: {score_in_words(report.points, report.maximum)}"
-    return "\n\n".join([*pieces, f"{total}\n{hidden_points(len(report.cells))}"])
+    return "\n\n".join([*pieces, f"{total}\n{hidden_tests_sentence(len(report.cells))}"])
 
 
 def is_told_above(note: str, report: Report) -> bool:

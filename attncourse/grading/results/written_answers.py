@@ -21,6 +21,8 @@ from attncourse.grading.gradebook.read import (
 )
 from attncourse.grading.report import count
 from attncourse.grading.spreadsheet import csv_table, records_in, rows_in
+from attncourse.grading.submission.parts import as_released
+from attncourse.grading.submission.questions import answer_lines
 
 WRITTEN_HEAD = ("student", "question", "answer", "points", "of", "comment")
 WRITTEN_FILE = "written.csv"
@@ -29,7 +31,11 @@ MANUAL_SCORES_HEAD = ("time", "who", "student", "question", "field", "before", "
 
 
 class WrittenAnswer(NamedTuple):
-    """A student's written answer, with a person's points and comment if there are any."""
+    """A student's written answer to a question, and the points and comment that a person gave.
+
+    ``text`` is the student's own; "" where nothing was written: such an answer has no points by
+    itself, and waits for nobody.
+    """
 
     student: str
     question: str
@@ -42,6 +48,8 @@ class WrittenAnswer(NamedTuple):
 def write_answers(course: Path, name: str, db: str | None = None) -> tuple[Path, int]:
     """Write the answers to an assignment's questions as a table; return its path and their number.
 
+    An answer in which nothing was written has a row, and is not counted.
+
     Raises ``UserError`` if the assignment asks none, or nothing is graded yet.
     """
     answers = read_answers(course, name, db)
@@ -51,13 +59,13 @@ def write_answers(course: Path, name: str, db: str | None = None) -> tuple[Path,
         for a in most_alike_in_turn([a for a in answers if a.question == question])
     ]
     place = course / "reports" / name / WRITTEN_FILE
-    return replace_file(place, csv_table([WRITTEN_HEAD, *rows])), len(rows)
+    return replace_file(place, csv_table([WRITTEN_HEAD, *rows])), sum(bool(a.text) for a in answers)
 
 
 def read_answers(course: Path, name: str, db: str | None) -> list[WrittenAnswer]:
     """Return the answers to each question, from graded notebooks and gradebook."""
     questions = {
-        cell.grade_id: cell.points
+        cell.grade_id: cell
         for cell in find_assignment(course, name).cells
         if cell.solution and cell.grade and not cell.code
     }
@@ -72,11 +80,12 @@ def read_answers(course: Path, name: str, db: str | None) -> list[WrittenAnswer]
     answers = []
     for path in sorted((course / "autograded").glob(f"*/{name}/{name}.ipynb")):
         student, texts = path.parts[-3], cell_texts(path)
-        for question, maximum in questions.items():
+        for question, cell in questions.items():
             who = student, question
             if question in texts and who in points:
-                marks = points[who], maximum, comments.get(who, "")
-                answers.append(WrittenAnswer(*who, texts[question], *marks))
+                text = text_without_question(texts[question], as_released(cell))
+                marks = points[who], cell.points, comments.get(who, "")
+                answers.append(WrittenAnswer(*who, text, *marks))
     return sorted(answers, key=lambda a: [*questions].index(a.question))
 
 
@@ -87,6 +96,13 @@ def cell_texts(path: Path) -> dict[str, str]:
         if grade_id := cell["metadata"].get("nbgrader", {}).get("grade_id"):
             texts[grade_id] = "".join(cell["source"])
     return texts
+
+
+def text_without_question(text: str, released: str) -> str:
+    """Return what a student wrote in a question's cell."""
+    written = answer_lines(text, released)
+    kept = [x for x in text.split("\n") if not x.strip() or " ".join(x.split()) in written]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip()
 
 
 def most_alike_in_turn(answers: list[WrittenAnswer]) -> list[WrittenAnswer]:
@@ -127,8 +143,11 @@ def enter_answers(course: Path, name: str, path: Path, db: str | None = None) ->
     note_changes(course, name, changes)
     scores = [change for change in changes if change.field == "points"]
     scored = len(scores)
-    waiting = sum(answer.points is None for answer in known_answers.values())
-    waiting -= sum(change.before is None for change in scores)
+    entered = {(change.student, change.cell) for change in scores}
+    waiting = sum(
+        answer.points is None and bool(answer.text) and who not in entered
+        for who, answer in known_answers.items()
+    )
     lines = [f"{count(scored, 'score')} and {count(len(changes) - scored, 'comment')} entered"]
     if waiting:
         lines.append(f"{count(waiting, 'answer')} without points yet")

@@ -7,7 +7,7 @@ from pathlib import Path
 import attncourse
 from attncourse import STEMS
 from attncourse.checks.index import index
-from attncourse.checks.showing.verdict import given_right
+from attncourse.checks.showing.verdict import right_given_words
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import explained_file_errors
 from attncourse.grading.harmless import one_line
@@ -51,7 +51,9 @@ class Assembled:
         for chapter in self.chapters:
             for name, others in chapter.ours_needed.items():
                 if name in chapter.mine:
-                    lines.append(f"{chapter.stem}.{name} is yours: right{given_right(others)}")
+                    lines.append(
+                        f"{chapter.stem}.{name} is yours: right{right_given_words(others)}"
+                    )
             lines += [f"{chapter.stem}.{n} is ours: {chapter.why[n]}" for n in chapter.ours]
         names = [f"from mine.{c.stem} import {c.mine[0]}" for c in self.chapters if c.mine]
         if names:

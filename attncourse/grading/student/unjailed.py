@@ -14,7 +14,7 @@ from dataclasses import asdict
 from typing import Any
 
 from attncourse.checks import examine
-from attncourse.checks.reading.cells import went_on
+from attncourse.checks.reading.cells import skipped_lines_note
 from attncourse.checks.trying.muted import muted
 from attncourse.checks.trying.trials import NoReference
 from attncourse.grading.judge.findings import Findings
@@ -142,7 +142,7 @@ def outcome_of_call(do: Callable[[], StepOutcome], seconds: float) -> StepOutcom
         return StepOutcome("lost", str(error), cut=str(error))
     except notebook_shell.Skipped as error:
         first = error_in_words(error.__cause__ or error).partition("\n")[0]
-        message = f"{first} ({went_on(map(shortened_value, error.lines))})"
+        message = f"{first} ({skipped_lines_note(map(shortened_value, error.lines))})"
         return StepOutcome("error", message, error=type(error.__cause__ or error).__name__)
     except (Exception, SystemExit) as error:
         missing = error.name or "" if isinstance(error, NameError) else ""

@@ -6,7 +6,9 @@ wrote beside it is the answer; else any prose of theirs, so that a person sees i
 
 import ast
 import re
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+from difflib import SequenceMatcher
 
 from attncourse.grading.submission.notebook import Assignment, Cell
 from attncourse.grading.submission.parts import FENCED, Part, as_released
@@ -15,6 +17,8 @@ from attncourse.grading.submission.syntax import is_text, parse_or_none, remembe
 
 EMPTY = "YOUR ANSWER HERE"  # nbgrader's words
 MIN_PROSE_WORDS = 8  # words: fewer are a heading or a name, if they do not stand below the question
+MIN_LIKENESS = 0.75  # of a line to a given one that was reworded since, or before
+HEADING = re.compile(r"^## \d+ · `\w+`$", re.M)  # of an exercise
 STATEMENT = re.compile(r"^[ \t]*(?:def |class |import |@)|\breturn\b| = ", re.M)
 
 
@@ -95,11 +99,41 @@ def share_of_question(text: str, cell: Cell) -> float:
 
 
 def has_answer(parts: list[Part], cell: Cell) -> bool:
-    """True if a question's own cell holds more than what was released."""
-    released = {*normalised_lines(as_released(cell)), EMPTY}
-    return any(
-        set(normalised_lines(parts[at].cell.source)) - released for at in marked_parts(parts, cell)
-    )
+    """True if a question's own cell holds more than was released."""
+    released = as_released(cell)
+    return any(answer_lines(parts[at].cell.source, released) for at in marked_parts(parts, cell))
+
+
+def answer_lines(text: str, released: str) -> list[str]:
+    """Return the lines in a question's cell that are the student's.
+
+    The cell may be of another release, in which the question was worded differently: a line like
+    a given one is none of theirs, nor one above the line that the answer was to replace.
+    """
+    here, given = normalised_lines(text), normalised_lines(released)
+    missing = set(given) - set(here) - {EMPTY}
+    begins = here.index(EMPTY) if missing and EMPTY in here else 0
+    known = {*given, EMPTY}
+    return [x for x in here[begins:] if x not in known and not is_like_one(x, missing)]
+
+
+def is_like_one(line: str, others: Collection[str]) -> bool:
+    """True if a line differs by a few words from one of these."""
+    matcher = SequenceMatcher(b=line, autojunk=False)
+    bounds_first = (matcher.real_quick_ratio, matcher.quick_ratio, matcher.ratio)
+    for other in others:
+        matcher.set_seq1(other)
+        if all(ratio() >= MIN_LIKENESS for ratio in bounds_first):
+            return True
+    return False
+
+
+def lines_around(text: str, given: Sequence[str]) -> list[str]:
+    """Return the lines that stand before a given text's first line or behind its last one."""
+    here = normalised_lines(text)
+    first = here.index(given[0]) if given[0] in here else 0
+    last = len(here) - 1 - here[::-1].index(given[-1]) if given[-1] in here else len(here)
+    return [*here[:first], *here[last + 1 :]]
 
 
 def prose_beside(places: dict[int, int], prose: dict[int, int], n: int) -> list[int]:
@@ -124,17 +158,37 @@ def part_places(parts: list[Part], assignment: Assignment) -> dict[int, int]:
 
 def own_prose(parts: list[Part], assignment: Assignment, places: dict[int, int]) -> dict[int, int]:
     """Return, by part, the number of words of prose that are the student's own."""
-    released_lines = {
-        line for c in assignment.cells if not c.code for line in normalised_lines(as_released(c))
-    }
+    given_cells = [c for c in assignment.cells if not c.code]
+    released_lines = {line for c in given_cells for line in normalised_lines(as_released(c))}
     words_by_part = {}
     for at, part in enumerate(parts):
         if at not in places and is_prose(part.cell):
-            own_lines = [
-                line for line in normalised_lines(part.cell.source) if line not in released_lines
-            ]
+            given = () if part.cell.code else given_text_of(part.cell.source, given_cells)
+            text = (
+                lines_around(part.cell.source, given)
+                if given
+                else normalised_lines(part.cell.source)
+            )
+            own_lines = [line for line in text if line not in released_lines]
+            if not part.cell.code:
+                own_lines = [x for x in own_lines if not is_like_one(x, released_lines)]
             words_by_part[at] = len(" ".join(own_lines).split())
     return {at: words for at, words in words_by_part.items() if words}
+
+
+def given_text_of(text: str, given_cells: list[Cell]) -> tuple[str, ...]:
+    """Return the lines of the given cell that a text is another wording of; () for none.
+
+    It holds half of its lines, or the heading of the same exercise.
+    """
+    heading = HEADING.search(text)
+    best = max(given_cells, key=lambda cell: share_of_question(text, cell), default=None)
+    if best is not None and share_of_question(text, best) >= 0.5:
+        return normalised_lines(as_released(best))
+    for cell in given_cells:
+        if heading and heading[0] in cell.source.split("\n"):
+            return normalised_lines(as_released(cell))
+    return ()
 
 
 def is_prose(cell: Cell) -> bool:

@@ -24,7 +24,7 @@ from attncourse.checks.trying.outcome import (
     Unusable,
     argument_names,
     describe_error,
-    with_facts,
+    outcome_of_facts,
 )
 from attncourse.checks.trying.trials import draw
 from attncourse.grading.judge.remote.conversation import sent_text
@@ -302,7 +302,7 @@ def remote_outcomes(
             if outcome is None:
                 decoder = session.open_reply(reply, arrays, size)[1]
                 raw_outcome = case_outcome(session, reply, decoder, [*names, *case.kwargs])
-                outcome = with_facts(case, raw_outcome)
+                outcome = outcome_of_facts(case, raw_outcome)
                 if key and len(known) < MAX_KNOWN_REPLIES:
                     known[key] = outcome
         except TimeUp:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from attncourse.checks.trying.asking import is_asked_back
+from attncourse.checks.trying.asking import must_bring_back_changes
 from attncourse.grading.judge.remote.conversation import Conversation
 from attncourse.grading.judge.remote.lent import LentFunctions
 from attncourse.grading.judge.remote.proxies import proxy_for
@@ -89,7 +89,7 @@ class Session(Conversation):
             request["seed"] = self.new_seed()
         arguments = (*args, *kwargs.values())
         self.gave_empty |= any(is_empty(value) for value in arguments)
-        request["writes"] = is_asked_back()
+        request["writes"] = must_bring_back_changes()
         before: set[int] = set()  # the objects that something here stands for
         if self.lent_functions.count > lent:
             mirrors = vars(self).get("mirrors")

@@ -17,7 +17,7 @@ import numpy as np
 
 from attncourse.checks.reading.lines import line_behind
 from attncourse.checks.trying.outcome import Unusable
-from attncourse.checks.trying.settings import put_back_torch
+from attncourse.checks.trying.settings import reset_torch
 from attncourse.grading.judge.wire import encoding
 from attncourse.grading.judge.wire.decoding import Decoder
 from attncourse.support.alarm import TimeUp, within
@@ -131,7 +131,7 @@ class Settings:
         if sys.getrecursionlimit() < self.depth:
             sys.setrecursionlimit(self.depth)
         if "torch" in sys.modules:
-            put_back_torch(sys.modules["torch"], _undo)
+            reset_torch(sys.modules["torch"], _undo)
 
 
 # --- what the checker is told ---------------------------------------------------------------------

@@ -20,7 +20,7 @@ from typing import Any
 
 from attncourse.checks.callers import CALLERS
 from attncourse.checks.exercise import Case
-from attncourse.checks.trying.outcome import Trying, quiet, run_case
+from attncourse.checks.trying.outcome import TrialSettings, quiet, run_case
 from attncourse.checks.trying.watch import Forbidden, forbidding
 from attncourse.grading.judge.wire.decoding import Decoder
 from attncourse.grading.judge.wire.encoding import Encoder, Unsendable, module_fingerprint
@@ -254,7 +254,7 @@ class Worker:
 
         The first buffer says what the cases are, the others are their arrays.
         """
-        trying = Trying(tuple(request["names"]), 0.0, tuple(request["forbids"]))
+        trying = TrialSettings(tuple(request["names"]), 0.0, tuple(request["forbids"]))
         implementation = self.handles[request["target"]]
         seeds = request["seeds"] or repeat(None)
         refused = self.watch_calls_of(trying.forbids)
@@ -269,7 +269,7 @@ class Worker:
 
     def try_case(
         self,
-        trying: Trying,
+        trying: TrialSettings,
         refused: Callable[[], str],
         implementation: Any,
         form: Any,

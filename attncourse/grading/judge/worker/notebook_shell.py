@@ -15,7 +15,7 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
-from attncourse.checks.trying.unavailable import nobody_answers
+from attncourse.checks.trying.unavailable import refuse_input
 from attncourse.grading.submission.syntax import bound_names, first_line
 
 MAX_PRINTED_CHARS = 20_000  # that a reply carries
@@ -142,7 +142,7 @@ def notebook_namespace() -> dict[str, Any]:
     """Return the names that a notebook starts with, as the namespace of a new ``__main__``."""
     module = types.ModuleType("__main__")
     shell = Shell(module.__dict__)
-    module.__dict__.update(display=ignore_display, get_ipython=lambda: shell, input=nobody_answers)
+    module.__dict__.update(display=ignore_display, get_ipython=lambda: shell, input=refuse_input)
     stand_in_for_colab()
     sys.modules["__main__"] = module
     sys.argv = ["notebook"]
