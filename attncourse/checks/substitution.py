@@ -40,8 +40,8 @@ def judged_with_references(
 ) -> Verdict:
     """Return the verdict on a wrong answer when it calls the references of ``others``.
 
-    Where neither points nor diagnosis change, or it earns less, here as in a grade, the ``wrong``
-    verdict comes back as it is.
+    Where neither points nor diagnosis change, or the points fall, the ``wrong`` verdict
+    comes back as it is: here as in a grade.
     """
     references = {e.name: e.reference for e in others}
     if not references:
@@ -53,8 +53,9 @@ def judged_with_references(
     ):
         verdict = judge(implementation)
     same = (verdict.earned, verdict.in_short) == (wrong.earned, wrong.in_short)
-    is_worse = verdict.earned < wrong.earned
-    return wrong if same or is_worse else replace(verdict, given=tuple(references))
+    if same or verdict.earned < wrong.earned:
+        return wrong
+    return replace(verdict, given=tuple(references))
 
 
 @contextmanager

@@ -252,6 +252,28 @@ def test_what_was_there_is_kept_and_the_same_or_newer_stays(course, tmp_path):
     assert copy.with_name("timestamp.txt").read_text() == "2026-10-12 10:00:00 UTC\n"
 
 
+def test_a_gradable_file_is_not_replaced_in_silence(course, tmp_path):
+    people = ("ada", "bob", "cy")
+    for student in people:
+        hand_in(course, student, b"{" if student == "cy" else other(student))
+    files = [(f"ada+{NAME}+2026-10-13 10:00:00 UTC+Zx/{FILE}", b'{"a')]
+    files += [(f"bob+{NAME}+2026-10-13 10:00:00 UTC+Zx/essay.docx", b"PK")]
+    files += [(f"cy+{NAME}+2026-10-13 10:00:00 UTC+Zx/{FILE}", b'{"b')]
+    done = run("collect", NAME, archive(tmp_path / "a.zip", files), cwd=course)
+    said = " ".join(done.stdout.split())
+    (ada, bob, cy) = (
+        next((course / "submitted/.before").glob(f"*/{student}/{NAME}")).relative_to(course)
+        for student in people
+    )
+    assert f"replaced, and kept as it was before: {ada}, {bob}, {cy}" in said
+    lost = "what can be graded was replaced by what cannot"
+    assert f"ada: {lost}, {FILE} (" in said
+    assert f"bob: {lost}, essay.docx (" in said
+    assert f"cy: {lost}" not in said  # that could not be graded before either
+    assert f"to have it back, put {bob} in its place" in said
+    assert (course / bob / FILE).read_bytes() == other("bob")
+
+
 @pytest.mark.parametrize(
     ("files", "called", "shown"),
     [

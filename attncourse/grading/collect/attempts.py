@@ -95,7 +95,8 @@ class Chosen(NamedTuple):
 
     ``shown`` is the path as messages show it, ``called`` the name that the file gets. ``late`` says
     that the platform counts it as late, ``attempts`` how many there are, ``done`` what was done
-    with it.
+    with it. ``aside`` is the folder that holds what it replaced, and ``why_worse`` says why it
+    cannot be graded if what it replaced can.
     """
 
     owned: Owned
@@ -106,6 +107,8 @@ class Chosen(NamedTuple):
     late: bool
     attempts: int
     done: str = ""
+    aside: str = ""
+    why_worse: str = ""
 
     @property
     def student(self) -> str:

@@ -21,19 +21,27 @@ from attncourse.grading.course import folders
 from attncourse.grading.course.choosing import Ungraded
 from attncourse.grading.course.dates import Zone, moment_in_stamp, moment_in_tables, zone_of
 from attncourse.grading.course.forgotten import Forgotten
+from attncourse.grading.course.handed_in import find_notebook
 from attncourse.grading.course.late import time_in_stamp
 from attncourse.grading.course.settings import read_settings
 from attncourse.grading.driver.journal import only_process
-from attncourse.grading.errors import UserError
+from attncourse.grading.errors import Unreadable, UserError
 from attncourse.grading.files import explained_file_errors, replace_bytes, replace_file
 from attncourse.grading.gradebook.connection import gradebook_to_read
 from attncourse.grading.gradebook.read import Person, has_gradebook, read_people
+from attncourse.grading.harmless import one_line
 from attncourse.grading.report import count
 from attncourse.grading.results.grade_questions import QUESTION_FILE, keep_question
 from attncourse.grading.slips import require_no_slip, require_trust
 from attncourse.grading.spreadsheet import csv_table
+from attncourse.grading.submission.notebook import read_submission_cells
 
 NEW, SAME, REPLACED, OLDER = "new", "as before", "replaced", "kept: older"
+BLANKS = b" \t\r\n\x00\xef\xbb\xbf\xff\xfe"  # and the marks before a text of some encodings
+ASKS_UNKNOWN = (
+    "asks about a grade, and is nobody of the class: name it with --roster if it is somebody's "
+    "other name"
+)
 MAX_STRANGERS_NAMED = 3  # people of a download of whom none is on the roster: it is another class's
 RECORD_HEAD = (
     *("student", "platform", "number", "handed_in_as", "handed_in_at", "collected_at", "done"),
@@ -145,10 +153,18 @@ def keep_grade_questions(course: Path, sorting: Sorting) -> None:
             for asked_file in files
             if QUESTION_FILE.fullmatch(asked_file.claim.file.name)
         ]
+        members = sorting.people.members
+        is_known = not members or student in members or len(files) > len(question_files)
         for asked_file in question_files:
             files.remove(asked_file)
+            if not is_known:
+                sorting.leave(asked_file.item.shown, f"{one_line(student, 60)} {ASKS_UNKNOWN}")
+                continue
             try:
-                number += keep_question(course, sorting.name, student, asked_file.item.read())
+                data = asked_file.item.read()
+                if not data.strip(BLANKS):
+                    raise Ungraded("an empty file: it asks nothing")
+                number += keep_question(course, sorting.name, student, data)
             except (Ungraded, UserError) as problem:
                 sorting.leave(asked_file.item.shown, str(problem))
         if not files:
@@ -213,7 +229,11 @@ def write_attempt(course: Path, name: str, chosen: Chosen, aside: Path, zone: Zo
     elif chosen.time and before and chosen.time < before:
         return chosen._replace(done=OLDER)
     elif os.path.lexists(place):
-        row = chosen._replace(done=REPLACED)
+        former = aside.relative_to(course) / chosen.student / name
+        why_worse = why_ungradable(chosen.data)
+        if why_worse and not is_gradable(course, name, chosen.student):
+            why_worse = ""
+        row = chosen._replace(done=REPLACED, aside=str(former), why_worse=why_worse)
         with explained_file_errors(aside):
             (aside / chosen.student).mkdir(parents=True)
             os.replace(place, aside / chosen.student / name)
@@ -221,6 +241,25 @@ def write_attempt(course: Path, name: str, chosen: Chosen, aside: Path, zone: Zo
     if row.time:
         replace_file(place / "timestamp.txt", moment_in_stamp(row.time) + "\n")
     return row
+
+
+def why_ungradable(data: bytes) -> str:
+    """Return why a file is no notebook that can be graded; "" where it is one."""
+    try:
+        read_submission_cells(data)
+    except Unreadable as problem:
+        return str(problem)
+    return ""
+
+
+def is_gradable(course: Path, name: str, student: str) -> bool:
+    """True if what lies in a student's folder can be graded."""
+    home = course / "submitted" / student
+    try:
+        data, _, _ = find_notebook(home, name, course / "solutions")
+    except (Ungraded, OSError):
+        return False
+    return not why_ungradable(data)
 
 
 def update_record(course: Path, name: str, rows: Iterable[Chosen], zone: Zone) -> None:

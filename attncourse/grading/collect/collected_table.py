@@ -71,6 +71,15 @@ def closing_lines(made: Collected, name: str) -> Iterator[str]:
     if odd := [row for row in made.rows if row.called != f"{name}.ipynb"]:
         listed = first_twenty(f"{row.student} ({row.called})" for row in odd)
         yield f"no notebook from {count(len(odd), 'student')}: {listed}; ask for {name}.ipynb"
+    if replaced := [row for row in made.rows if row.aside]:
+        yield (f"replaced, and kept as it was before: {first_twenty(r.aside for r in replaced)}")
+    for row in replaced:
+        if row.why_worse:
+            yield (
+                f"{one_line(row.student, 60)}: what can be graded was replaced by what cannot, "
+                f"{one_line(row.shown, 60)} ({one_line(row.why_worse, 120)}); to have it back, put "
+                f"{row.aside} in its place"
+            )
     if made.new:
         yield (
             f"not known before: {first_twenty(made.new)}; name the class with --roster if one of "

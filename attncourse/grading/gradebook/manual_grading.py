@@ -55,7 +55,8 @@ def edit_comments(book: CourseGradebook, name: str, edits: Sequence[CommentEdit]
             except MissingEntry:
                 raise UserError(
                     f"nothing of {student} is graded in {name}, so no page would have the answer: "
-                    f"attncourse grade {name} --student {student}"
+                    f"attncourse grade {name} --student {student}, or leave this answer empty "
+                    "where nothing was handed in"
                 ) from None
         for comment, (_, _, edit) in zip(comments, edits, strict=True):
             comment.manual_comment = edit(comment.manual_comment or "")
