@@ -40,25 +40,26 @@ def judged_with_references(
 ) -> Verdict:
     """Return the verdict on a wrong answer when it calls the references of ``others``.
 
-    Where neither points nor diagnosis change, or it earns less, here as in a grade, the ``wrong``
-    verdict comes back as it is.
+    Where neither points nor diagnosis change, or the points fall, the ``wrong`` verdict
+    comes back as it is: here as in a grade.
     """
     references = {e.name: e.reference for e in others}
     if not references:
         return wrong
     # Lent, because an answer may not use what a submission lacks, this chapter's code included.
     with (
-        names_exchanged(namespace_of(implementation), references),
+        exchange_names(namespace_of(implementation), references),
         lend_functions(references.values()),
     ):
         verdict = judge(implementation)
     same = (verdict.earned, verdict.in_short) == (wrong.earned, wrong.in_short)
-    is_worse = verdict.earned < wrong.earned
-    return wrong if same or is_worse else replace(verdict, given=tuple(references))
+    if same or verdict.earned < wrong.earned:
+        return wrong
+    return replace(verdict, given=tuple(references))
 
 
 @contextmanager
-def names_exchanged(names: dict[str, Any], replacements: dict[str, Any]) -> Iterator[None]:
+def exchange_names(names: dict[str, Any], replacements: dict[str, Any]) -> Iterator[None]:
     """Give global names other values inside the ``with`` block, and their own again behind it."""
     former_values = {name: names[name] for name in replacements if name in names}
     names.update(replacements)

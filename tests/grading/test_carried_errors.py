@@ -182,7 +182,7 @@ def test_a_slip_beside_a_wrong_call_costs_the_same_everywhere(tmp_path):
     assert note in graded_report.notes
 
 
-def test_a_course_may_have_it_earn_nothing_where_it_is_not_right_either():
+def test_a_course_may_have_a_follow_on_earn_nothing():
     task, data = mixing_with_answers(normalize_rows=WRONG_ROWS, window_weights=SLIP)
     limits = Limits(submission=30, cell=8, call=8)
     strict = grade_submission(data, replace(task, follow_on=False), limits=limits, seed=5)

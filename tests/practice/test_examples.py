@@ -140,7 +140,7 @@ def test_a_name_with_the_same_result_gives_way():
     assert drill.wrong_names[0] in wrong_names(case.trial, only, First(), drill.wrong_names)
 
 
-def test_a_case_that_refutes_the_names_goes_before_a_quick_one():
+def test_a_case_that_refutes_names_goes_before_a_quicker_one():
     """In the one that is read most quickly, a sum above 1 alone would give the same result."""
     drill = next(d for d in EVERY if d.id == "mixing-is_row_stochastic-2")
     exercise = exercises()[drill.exercise]
