@@ -80,19 +80,20 @@ _graders: list[Grader] = []  # at work, the innermost last
 
 
 def is_graded() -> bool:
-    """True if a grader is at work: no student waits, and no notebook is here."""
+    """True inside ``observe``: a grader collects verdicts, and no student waits for one."""
     return bool(_graders)
 
 
 def grader_seed() -> int | None:
-    """Return the seed of the innermost grader that has one."""
+    """Return the seed of the innermost grader that has one, or None."""
     return next((g.seed for g in reversed(_graders) if g.seed is not None), None)
 
 
 def check(target: str, implementation: Callable, variant: str = "") -> None:
     """Show the verdict on ``implementation``; raise ``CheckFailed`` if it is not fully right.
 
-    How many points there are is shown before the mistake is looked for, where that is final.
+    ``target`` is the exercise, "stem.name". The points are shown before the search for the mistake
+    if that cannot change them.
     """
     verdict_display, exercise = VerdictDisplay(display_in_notebook), find_exercise(target, variant)
     with watched_by_student(target):
@@ -121,13 +122,12 @@ def examine(
 ) -> Verdict:
     """Return the verdict on ``implementation``. The same seed gives the same cases.
 
-    Without ``explain`` it says what is right and what is not, and no mistake is looked for.
+    Without ``explain`` it says what is right and what is wrong, and names no mistake.
 
-    In a notebook, without a seed, an answer counts as right that is right, given right ones in
-    place of wrong ones that it calls; and one that is wrong then, too, is told its own mistake.
+    In a notebook, without a seed, an answer that calls wrong answers to earlier exercises is judged
+    once more with right ones in their place: it may be right then, or its own mistake is named.
 
-    Raises ``ValueError`` for a target that is no exercise, and for a variant that it has not; never
-    for a wrong answer.
+    Raises ``ValueError`` if there is no such exercise or variant; never for a wrong answer.
     """
     with watched_by_student(target):
         return examine_exercise(

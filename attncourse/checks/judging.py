@@ -211,14 +211,14 @@ def published_finding(exercise: Exercise, implementation: Callable, seed: int) -
     return Finding(exercise.mistakes[0])  # a variant's first mistake is this one
 
 
-def points_earned(exercise: Exercise, implementation: Callable, seed: int) -> int:
+def points_of_answer(exercise: Exercise, implementation: Callable, seed: int) -> int:
     """Return the points that an answer earns on the cases of this seed; no cause is told."""
     return judge(exercise, implementation, seed, explain=False).earned
 
 
 def passes_fresh_cases(exercise: Exercise, implementation: Callable) -> bool:
     """True if an answer earns all points on cases of a fresh seed."""
-    return points_earned(exercise, implementation, secrets.randbits(32)) == exercise.points
+    return points_of_answer(exercise, implementation, secrets.randbits(32)) == exercise.points
 
 
 def is_one_slip(exercise: Exercise, finding: Finding, trials: tuple[Trial, ...], seed: int) -> bool:

@@ -16,7 +16,7 @@ from attncourse.grading import harmless
 from attncourse.grading.course.newer_hand_ins import notebook_digest
 from attncourse.grading.errors import Unreadable
 from attncourse.grading.harmless import harmless_message
-from attncourse.grading.judge.outcomes import verdict_of
+from attncourse.grading.judge.outcomes import verdict_from_row
 from attncourse.grading.report import Report, score_in_words
 from attncourse.grading.submission.notebook import Assignment, Cell, read_submission_cells
 from attncourse.grading.submission.parts import Part, as_released
@@ -241,7 +241,7 @@ def data_of(kind: str, text: str, html: str) -> dict[str, Any]:
 
 def verdict_html(verdict: dict[str, Any]) -> str:
     """Return the verdict as a notebook shows it when a student runs the check."""
-    return FRAME.format(verdict_of(verdict, harmless_message)._repr_html_())
+    return FRAME.format(verdict_from_row(verdict, harmless_message)._repr_html_())
 
 
 def untouched_answers(notebook: str) -> dict[str, bool]:

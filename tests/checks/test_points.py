@@ -8,7 +8,7 @@ import pytest
 from attncourse.checks import examine, exercises
 from attncourse.checks.exercise import parts_of
 from attncourse.checks.explaining.diagnosis import Finding
-from attncourse.checks.judging import are_two_slips, judge, points_earned
+from attncourse.checks.judging import are_two_slips, judge, points_of_answer
 from attncourse.checks.trying.outcome import is_tensor
 from attncourse.checks.trying.trials import try_out
 
@@ -54,7 +54,7 @@ def trivial(reference) -> dict:
 @pytest.mark.parametrize("exercise", FUNCTIONS, ids=lambda e: e.target)
 def test_an_answer_that_does_nothing_earns_almost_nothing(exercise):
     earned = {
-        name: points_earned(exercise, answer, 1)
+        name: points_of_answer(exercise, answer, 1)
         for name, answer in trivial(exercise.reference).items()
     }
     assert max(earned.values()) <= RIGHT_BY_ITSELF.get(exercise.target, DESERVED), earned
@@ -110,7 +110,7 @@ def test_each_of_two_known_mistakes_is_paid_for_once(target, names):
     for one in alone:  # the first that it breaks shows it, or its next
         broken = [c.name for c in one.criteria if not c.passed][:2]
         assert any(c.name in broken for c in failed if not c.follows)
-    assert points_earned(exercise, both, 3) == verdict.earned  # asked why or not
+    assert points_of_answer(exercise, both, 3) == verdict.earned  # asked why or not
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_a_slip_beside_an_error_keeps_what_the_error_leaves(target, slip, error)
     assert all(c.follows for c in follows)
     assert sum(c.earned for c in follows) == sum(c.possible for c in follows) // 2
     assert 0 < verdict.earned <= min(one.earned for one in alone)
-    assert points_earned(ALL[target], both, 3) == verdict.earned  # asked why or not
+    assert points_of_answer(ALL[target], both, 3) == verdict.earned  # asked why or not
 
 
 def test_what_is_said_before_the_long_search_is_what_is_earned():

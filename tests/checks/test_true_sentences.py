@@ -15,7 +15,7 @@ from attncourse.checks.explaining.symptoms.nearly_right import (
     batch_axes_unprovided,
     right_to_single_precision,
 )
-from attncourse.checks.judging import judge, judge_criteria, points_earned
+from attncourse.checks.judging import judge, judge_criteria, points_of_answer
 from attncourse.checks.showing.verdict import FOLLOWS_NOTE, KEEPS_HALF
 from attncourse.checks.trying.trials import try_out
 
@@ -203,7 +203,7 @@ def test_right_numbers_in_another_form_are_one_slip():
     failed = [c for c in verdict.criteria if not c.passed]
     assert [c.follows for c in failed] == [False, *[True] * (len(failed) - 1)]
     assert sum(c.earned for c in failed) == sum(c.possible for c in failed[1:]) // 2 > 0
-    assert points_earned(exercise, in_single_precision, 11) == verdict.earned  # asked why or not
+    assert points_of_answer(exercise, in_single_precision, 11) == verdict.earned  # asked why or not
 
 
 def test_what_ends_in_an_error_is_not_said_to_follow():

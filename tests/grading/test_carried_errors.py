@@ -15,9 +15,9 @@ from attncourse.checks.trying.unavailable import FILE_ABSENT
 from attncourse.grading.course.settings import follow_on_earns
 from attncourse.grading.judge import missing_names
 from attncourse.grading.judge.carried_errors import (
-    provided_source,
+    cell_with_our_answer,
     steps_with_ours,
-    wrong_ones_called,
+    wrong_answers_called,
 )
 from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.judge.outcomes import StepOutcome, describe_verdict
@@ -182,7 +182,7 @@ def test_a_slip_beside_a_wrong_call_costs_the_same_everywhere(tmp_path):
     assert note in graded_report.notes
 
 
-def test_a_course_may_have_it_earn_nothing_where_it_is_not_right_either():
+def test_a_course_may_have_a_follow_on_earn_nothing():
     task, data = mixing_with_answers(normalize_rows=WRONG_ROWS, window_weights=SLIP)
     limits = Limits(submission=30, cell=8, call=8)
     strict = grade_submission(data, replace(task, follow_on=False), limits=limits, seed=5)
@@ -297,12 +297,12 @@ def test_what_an_answer_calls_is_found_through_helpers_and_ours():
         Step("cell eight", "def eight(x):\n    return 2 * helper(x)"),
     ]
     everything = ["double", "quad", "eight"]
-    assert wrong_ones_called("eight", everything, steps, TASK) == ("double", "quad")
-    assert wrong_ones_called("eight", ["quad", "eight"], steps, TASK) == ("quad",)
-    assert wrong_ones_called("eight", ["double", "eight"], steps, TASK) == ()
+    assert wrong_answers_called("eight", everything, steps, TASK) == ("double", "quad")
+    assert wrong_answers_called("eight", ["quad", "eight"], steps, TASK) == ("quad",)
+    assert wrong_answers_called("eight", ["double", "eight"], steps, TASK) == ()
     steps[0] = Step("cell double", "def double(x):\n    return quad(x) / 2")
     assert (
-        wrong_ones_called("double", everything, steps, TASK) == ()
+        wrong_answers_called("double", everything, steps, TASK) == ()
     )  # a later exercise's is not shown
 
 
@@ -361,9 +361,9 @@ def test_calling_our_function_earns_nothing_in_a_variant():
 
 def test_a_convention_without_a_name_has_no_answer_of_ours(monkeypatch):
     task, _ = fill_variant("mixing", "percent")
-    assert "normalize_rows" in provided_source("normalize_rows", task)
+    assert "normalize_rows" in cell_with_our_answer("normalize_rows", task)
     monkeypatch.setattr("attncourse.checks.variants.adapter.NOTATIONS", {})
-    assert provided_source("normalize_rows", task) == ""
+    assert cell_with_our_answer("normalize_rows", task) == ""
     assert (
         steps_with_ours("mix", ("normalize_rows",), [Step("cell normalize_rows", "")], task) == []
     )
@@ -383,7 +383,7 @@ def test_what_is_given_is_right_in_every_variant(stem, variant, name):
             exec(compile(ast.Module(body, []), "<given>", "exec"), namespace)
     asked = {n for s, v, n in EVERY if (s, v) == (stem, variant)}
     namespace |= dict.fromkeys(asked)
-    exec(provided_source(name, task), namespace)
+    exec(cell_with_our_answer(name, task), namespace)
     verdict = judge(find_exercise(f"{stem}.{name}", variant), namespace[name], 5)
     assert verdict.passed, verdict
 

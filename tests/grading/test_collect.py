@@ -250,7 +250,7 @@ def test_what_was_there_is_kept_and_the_same_or_newer_stays(course, tmp_path):
     assert copy.with_name("timestamp.txt").read_text() == "2026-10-12 10:00:00 UTC\n"
 
 
-def test_what_can_be_graded_is_not_replaced_in_silence_by_what_cannot(course, tmp_path):
+def test_a_gradable_file_is_not_replaced_in_silence(course, tmp_path):
     people = ("ada", "bob", "cy")
     for student in people:
         hand_in(course, student, b"{" if student == "cy" else other(student))

@@ -239,7 +239,7 @@ def test_lengths_are_said_as_people_say_them():
     assert {seconds: span_in_words(seconds) for seconds in said} == said
 
 
-def test_what_is_late_by_a_part_of_a_day_says_how_many_have_begun():
+def test_lateness_says_how_many_days_have_begun():
     """As the penalty counts them: of 25 hours nobody reads that it was one day."""
     day = 86_400
     said = {

@@ -201,7 +201,7 @@ def test_collecting_puts_questions_beside_the_feedback(tmp_path, form):
     assert not any("questions" in remark for remark in again.remarks)
 
 
-def test_a_question_of_nobody_and_an_empty_one_are_left_and_told(course, tmp_path):
+def test_questions_of_nobody_and_empty_ones_are_left(course, tmp_path):
     names = ("ada", "bob", "Nobody Known")
     asked = {
         name: f"{name}_{n}_assignsubmission_file_/question.txt" for n, name in enumerate(names)

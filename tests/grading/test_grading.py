@@ -285,10 +285,10 @@ def test_lanes_start_before_anything_is_read(tmp_path, monkeypatch):
 
         monkeypatch.setattr(place, name, noted)
     monkeypatch.setattr(cli, "leave", lambda status: None)
-    holding.LANES.close()
+    holding.LANES.end_idle()
     asked = {"student": None, "db": None, "force": False, "dask": None, "unsafe": False}
     cli.grade(NAME, jobs=2, timeout=LIMITS.submission, course=course, **asked)
-    holding.LANES.close()
+    holding.LANES.end_idle()
     assert did == ["launch_lanes", "find_assignment"]
     reports = (course / "reports" / NAME).glob("[ot]*.json")
     assert [report_from_json(json.loads(r.read_text())).points for r in reports] == [7, 7]

@@ -58,6 +58,9 @@ def test_a_name_that_gives_the_result_is_told():
         ({"want": {"shape": [7, 5]}}, "an array is shown by its shape alone"),
         ({"inputs": [{"name": "x", "value": {"shape": [9, 9]}}]}, "by its shape alone"),
         ({"got": {"parts": [{"name": "the copy", "value": {"shape": [9]}}]}}, "its shape alone"),
+        ({"inputs": [{"name": "x", "value": [[0.5] * 30]}]}, ""),
+        ({"inputs": [{"name": "x", "value": [[0.5] * 30, [2] * 30]}]}, ""),
+        ({"inputs": [{"name": n, "value": [[0.5] * 30]} for n in "qk"]}, "so many numbers"),
         ({"note": f"one head; {UNSHOWN}"}, "its weights are not shown"),
         ({"note": "how often each came, in sixths"}, "need not sum to the whole"),
         ({"got": [0.30001], "want": [0.300011]}, ""),
@@ -137,7 +140,7 @@ def test_a_name_with_the_same_result_gives_way_to_another():
     assert drill.wrong_names[0] in wrong_names(case.trial, only, First(), drill.wrong_names)
 
 
-def test_a_case_that_refutes_the_names_is_taken_before_a_quicker_one():
+def test_a_case_that_refutes_names_goes_before_a_quicker_one():
     """In the one that is read most quickly, a sum above 1 alone would give the same result."""
     drill = next(d for d in EVERY if d.id == "mixing-is_row_stochastic-2")
     exercise = exercises()[drill.exercise]

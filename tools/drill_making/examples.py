@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from drill_pages.markup import reads_the_same
+from drill_pages.markup import numbers_in, reads_the_same
 
 from attncourse.checks import Exercise
 from attncourse.checks.exercise import Case, Criterion
@@ -32,6 +32,7 @@ COMPUTED = 0.02  # how far a result may be off that is computed with what is sho
 UNSEEN = 120.0  # that of an argument whose numbers are not shown, so that nobody can compute
 MOST_WEIGHTS = 8  # of a module's arrays: an attention's, with biases
 UNSHOWN = "weights drawn at random"  # the note of a module of which none are shown
+DRAWN = 44  # numbers of an example's inputs that are not whole
 TRUTH = 50  # the effort that is worth more than True or False alone
 LONGEST_CALL = 160  # characters
 PLACE = re.compile(r"\bat \[[\d, ]*\] returned\b")  # of a result that is told, not shown
@@ -169,6 +170,8 @@ def example_problem(example: DrillExample) -> str:
         return "its result is told, not shown"
     if any(is_shape_alone(value) for value in values):
         return "an array is shown by its shape alone"
+    if sum(n != round(n) for n in numbers_in([one["value"] for one in example.inputs])) > DRAWN:
+        return "nobody computes with so many numbers"
     if UNSHOWN in example.note:
         return "its weights are not shown"
     if ROUNDED.search(example.note):

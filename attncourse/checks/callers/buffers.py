@@ -40,7 +40,7 @@ def buffer_contents(answer: Any) -> State:
 
 
 def changed_buffers(before: State, after: State) -> int:
-    """Return how many numbers stand in the buffers whose contents changed between two readings."""
+    """Return how many numbers the buffers hold whose contents changed between two readings."""
     return sum(before[where][0] for where in before.keys() & after if after[where] != before[where])
 
 

@@ -16,6 +16,7 @@ def call_on_function(implementation: Callable, kind: str, *args, **tensors) -> A
 
     # No ``partial``: a submission could read the tensors and the function off its attributes.
     def f(x: Any) -> Any:
+        """Return the function's value for x and the tensors of the case."""
         return function(x, **tensors)
 
     return implementation(f, *args)
@@ -31,7 +32,8 @@ def orders_tried(implementation: Callable, X: Any, seeds: tuple) -> dict[str, li
         """Return the inputs of one run, in the order of the calls."""
         seen: list[np.ndarray] = []
 
-        def f(x: Any) -> Any:  # equivariant: nothing ends the trial early
+        def f(x: Any) -> Any:
+            """Return x, and note it: an equivariant function, so that no test of it ends early."""
             seen.append(np.array(x, dtype=float))
             return np.array(x)
 

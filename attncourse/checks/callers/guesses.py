@@ -95,6 +95,7 @@ def kept_with_generators(
         """Return the text of the ids of all calls with this generator, under torch's own seed."""
 
         def text_of_ids() -> str:
+            """Return the ids of all calls, each on fresh copies of the tensors."""
             copies = [tensor.clone() for tensor in (draft, *rows)]
             return str([ids_in(implementation(*copies, generator)) for _ in range(times)])
 

@@ -39,11 +39,14 @@ def small_model(tokens: Any, positions: Any, scores: Any) -> Any:
     from torch import nn
 
     class SmallModel(nn.Module):
+        """A causal model whose weights are the three tensors."""
+
         def __init__(self) -> None:
             super().__init__()
             self.max_length = len(positions)
 
         def forward(self, ids: Any) -> Any:
+            """Return the logits of the next token at each place, ``(..., n, n_vocab)``."""
             n = ids.shape[-1]
             if not 0 < n <= self.max_length:
                 raise ValueError(f"the model reads 1 to {self.max_length} tokens, got {n}")

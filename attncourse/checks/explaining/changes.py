@@ -379,11 +379,14 @@ def precedence(node: ast.BinOp) -> int:
 def parsed_expression(text: str, leaves: list[ast.expr]) -> ast.expr:
     """Return the tree of a text that ``expression_text`` wrote, with ``leaves`` put back in."""
 
-    class Filled(ast.NodeTransformer):
+    class PlaceholderFiller(ast.NodeTransformer):
+        """Puts the leaf of its number in the place of each placeholder."""
+
         def visit_Name(self, node: ast.Name) -> ast.expr:
+            """Return the leaf that a placeholder stands for."""
             return leaves[int(node.id.strip("_"))]
 
-    return Filled().visit(ast.parse(text, mode="eval").body)
+    return PlaceholderFiller().visit(ast.parse(text, mode="eval").body)
 
 
 FUNCTIONS_OVER_AXES = {
@@ -586,6 +589,7 @@ def read_earlier_value(
         undo_reading = read_kept_value()
 
         def undo() -> None:
+            """Take both back."""
             undo_reading()
             block.remove(assignment)
 
@@ -800,9 +804,11 @@ def apply_all(applies: list[Callable]) -> Callable:
     """Return the ``apply`` of several changes that are made, and undone, together."""
 
     def apply() -> Callable[[], None]:
+        """Make all changes, and return the function that undoes them."""
         undo_functions = [apply_one() for apply_one in applies]
 
         def undo() -> None:
+            """Undo all changes."""
             for undo_one in undo_functions:
                 undo_one()
 
@@ -815,6 +821,7 @@ def swap_with_next(block: list, i: int) -> Callable:
     """Return the ``apply`` that exchanges a statement of a block with the one after it."""
 
     def apply() -> Callable[[], None]:
+        """Exchange the two statements, and return the function that exchanges them back."""
         block[i], block[i + 1] = block[i + 1], block[i]
         return lambda: block.__setitem__(slice(i, i + 2), [block[i + 1], block[i]])
 

@@ -64,7 +64,7 @@ def defaults_of(function: Callable) -> dict[str, object]:
 def case_with_default(case: Case, name: str, default: object, exercise: Exercise) -> Case | None:
     """Return the case with a default handed over; None if it gives that argument already.
 
-    Of a module it is handed to the constructor (``make``).
+    A module's default is handed to its constructor (``make``).
     """
     if "make" in case.kwargs:
         args, settings = case.kwargs["make"]
@@ -126,6 +126,7 @@ def with_new_default(implementation: Callable, name: str, kind: type) -> Callabl
     """Return the implementation with a new list, dict or set for each call that leaves it out."""
 
     def call_with_new(*args: object, **kwargs: object) -> object:
+        """Return the implementation's result with a new default, unless the call gives one."""
         return implementation(*args, **{name: kind(), **kwargs})
 
     return call_with_new

@@ -275,6 +275,7 @@ def first_symptom_test(symptom: Symptom) -> Callable[[Search], bool]:
     """Return the test that a search's first symptom is this one, in the same words."""
 
     def is_first_symptom(search: Search) -> bool:
+        """True if the first symptom of a search's trials has the same text."""
         first = first_symptom(search.trials)
         return first is not None and first.text == symptom.text
 

@@ -20,8 +20,8 @@ MIN_CASES_A_SIDE = 2  # wrong ones inside a branch, right ones outside
 def options_of(trial: Trial) -> set[str]:
     """Return a call's options as texts: "`mask` is given", "`pre_norm=False`".
 
-    A case's keywords count only if its caller hands them on to the answer; those with which a
-    module is built count, too.
+    Those are arguments that a call may leave out, if the case's caller hands its arguments on to
+    the answer, and everything with which a module is built.
     """
     kwargs = trial.case.kwargs
     use = trial.case.use
@@ -40,7 +40,10 @@ def options_of(trial: Trial) -> set[str]:
 
 
 def optional_arguments(trial: Trial) -> dict[str, Any]:
-    """Return the arguments of a call that it need not have, by position or name, by their names."""
+    """Return the arguments that a call gives and may leave out, by name.
+
+    Without the reference, whose signature says that, all keywords are taken for such.
+    """
     case, expected = trial.case, trial.expected
     if not isinstance(expected, ReferenceOutcome):
         return dict(case.kwargs)

@@ -118,6 +118,7 @@ class ChapterProgress:
         return "\n".join([self.summary, *lines, self.hidden_tests, self.next_step])
 
     def _repr_html_(self) -> str:
+        """Return the table as HTML, for a notebook."""
         rows = "".join(row_html(row) for row in self.rows)
         rows += "".join(question_html(*about) for about in self.question_rows)
         return (

@@ -162,7 +162,7 @@ class Verdict:
     def cause_lines(self) -> list[str]:
         """Return the lines on the cause: the mistake and its explanation, or the symptom, or []."""
         if self.diagnosis:
-            head = f"What happened: {as_sentence(self.diagnosis.name)}"
+            head = f"What happened: {full_sentence(self.diagnosis.name)}"
             return [x for x in (head, self.diagnosis.explanation, self.rest_sentence) if x]
         return [f"{LOOKS_LIKE}: {self.symptom}."] if self.symptom else []
 
@@ -179,7 +179,7 @@ class Verdict:
         """Return the whole verdict as text."""
         if self.unjudged:
             head = f"{'○' if self.unwritten else '✗'} {self.target}: not judged ({self.score})"
-            return "\n".join([head, f"  {as_sentence(self.unjudged)}", f"  {self.to_do}"])
+            return "\n".join([head, f"  {full_sentence(self.unjudged)}", f"  {self.to_do}"])
         if self.unwritten:
             lines = [f"○ {self.target}: {NOT_ATTEMPTED} ({self.score})", f"  {self.to_write}"]
             if self.section:
@@ -275,12 +275,13 @@ class Verdict:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
+        """Return the whole verdict as HTML, for a notebook and for a graded student's page."""
         if self.unjudged:
             colour, mark = ("#808080", "○") if self.unwritten else (COLOUR_OF_WRONG, "✗")
             return (
                 f"{FRAME_HTML.format(colour)}<div><strong>{mark} "
                 f"<code>{escape(self.target)}</code> · not judged</strong> ({self.score})</div>"
-                f"<div>{inline_html(as_sentence(self.unjudged))}</div>"
+                f"<div>{inline_html(full_sentence(self.unjudged))}</div>"
                 f"<div>{inline_html(self.to_do)}</div></div>"
             )
         if self.unwritten:
@@ -301,12 +302,12 @@ class Verdict:
             f" · {self.score}{escape(self.condition)}</strong></div>",
         ]
         if self.note:
-            parts.append(f'<div style="opacity:.8">{inline_html(as_sentence(self.note))}</div>')
+            parts.append(f'<div style="opacity:.8">{inline_html(full_sentence(self.note))}</div>')
         if self.diagnosis:
             more = f" {linked_text(self.guide, 'More in the field guide')}." if self.guide else ""
             parts.append(
                 '<p style="margin:.5em 0">'
-                f"<strong>{escape(as_sentence(self.diagnosis.name))}</strong> "
+                f"<strong>{escape(full_sentence(self.diagnosis.name))}</strong> "
                 f"{inline_html(self.diagnosis.explanation)}{more}</p>"
             )
             if self.rest_sentence:
@@ -417,7 +418,7 @@ def inline_html(text: str) -> str:
     return "".join(pieces)
 
 
-def as_sentence(text: str) -> str:
+def full_sentence(text: str) -> str:
     """Return a text with a capital in front and a full stop; a name in front, d_k or x, stays."""
     word = re.match(r"(a|[a-z]{2,})(?![\w(=.])", text)
     return f"{text[0].upper() if word else text[0]}{text[1:]}."

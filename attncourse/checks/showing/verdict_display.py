@@ -28,6 +28,7 @@ class FirstLine:
         return f"{self.head}\n{SEARCHING_NOTE}"
 
     def _repr_html_(self) -> str:
+        """Return the line as HTML, with a note that the search goes on."""
         lines = f"<div><strong>{escape(self.head)}</strong></div><div>{SEARCHING_NOTE}</div>"
         return FRAME_HTML.format("#b4541a") + lines + "</div>"
 

@@ -110,7 +110,7 @@ def items_difference(value: Any, expected: list | tuple, brief: bool) -> Problem
 def numbers_difference(value: Any, expected: Any, brief: bool = False) -> Problem | None:
     """Return the difference between two arrays of any library, or None.
 
-    NaN and lost precision are told as such; else the entry that differs most.
+    The problem names NaN or lost precision, or else the entry that differs most.
     """
     got, want = as_numbers(value), known_numbers(expected)
     if got is None:

@@ -28,8 +28,8 @@ NOT_WRITTEN = "not written yet: replace `raise NotImplementedError()` by your co
 class Trial:
     """A case, the reference's outcome of it and the implementation's.
 
-    ``answered`` is the latter. None stands for an answer whose mistake is mended in this case, so
-    that its outcome is the reference's.
+    ``answered`` is the implementation's. It is None in the trial of an answer whose mistake is
+    mended: its outcome is then the reference's.
     """
 
     criterion: Criterion

@@ -60,6 +60,7 @@ def block_own_solutions(stem: str) -> Iterator[None]:
         """Return a function that raises ``Absent`` with this sentence."""
 
         def refuse(*args: Any, **kwargs: Any) -> Any:
+            """Raise ``Absent``, whatever the arguments are."""
             raise Absent(sentence)
 
         return refuse

@@ -60,9 +60,11 @@ def notation_in_units(number: int | float) -> Notation:
     """
 
     def write(value: Any) -> Any:
+        """Return a value in the smaller unit."""
         return type(value)(number * x for x in value) if is_list(value) else value * number
 
     def read(value: Any) -> Any:
+        """Return a value in the larger unit; whole numbers stay whole."""
         if is_list(value):
             return type(value)(x / number for x in value)
         whole = str(getattr(value, "dtype", "")).removeprefix("torch.").startswith(("int", "uint"))
@@ -159,6 +161,7 @@ def method_in_mode_of(outer: Any, inner: Any, method: Callable) -> Callable:
     """Return a method of the inner module that takes over the outer one's training mode first."""
 
     def call(*args, **kwargs):
+        """Return the method's result in the outer module's mode."""
         inner.training = outer.training
         return method(*args, **kwargs)
 
@@ -178,6 +181,7 @@ def rewrite_function(
 
     @wraps(function, updated=())
     def call(*args, **kwargs):
+        """Return the function's result, in the variant's notation, for arguments in it."""
         by_name = dict(zip(names, args, strict=False))
         values_read: dict[str, Any] = {}  # the changed arguments, in the book's notation
         images_before: dict[str, Any] = {}  # their images before the call

@@ -74,6 +74,7 @@ def exercise_in_variant(exercise: Exercise, variant: Variant) -> Exercise:
         return made
 
     def adapt_mistake(m: Mistake) -> Mistake:
+        """Return a mistake with its implementations wrapped and its explanation reworded."""
         family = m.family and replace(m.family, make=lambda size: adapt(m.family.make(size)))
         return Mistake(
             m.name,
@@ -84,7 +85,10 @@ def exercise_in_variant(exercise: Exercise, variant: Variant) -> Exercise:
         )
 
     def adapt_criterion(c: Criterion) -> Criterion:
+        """Return a criterion with its cases and its name in the variant's convention."""
+
         def cases(rng):
+            """Yield the criterion's cases in the variant's convention."""
             for case in c.cases(rng):
                 yield case_in_variant(case, exercise, adapter, variant)
 

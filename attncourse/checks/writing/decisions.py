@@ -137,6 +137,7 @@ def dot(**options):
     score = Score.of(options)
 
     def answer(query, key):
+        """Return the score of every query with every key."""
         return score(query, key)
 
     return answer
@@ -215,6 +216,7 @@ def attention_class(
         """Return the method that gives ``made`` the views; ``mixes`` says if it needs the value."""
 
         def call(self, *inputs_and_mask):
+            """Return what ``made`` makes of the views; the mask comes last, or is left out."""
             *seen, mask = (*inputs_and_mask, None)[: inputs + 1]
             views = query(self, *seen), key(self, *seen), value(self, *seen) if mixes else None
             return made(attention, views, mask, other(self, *seen) if other else seen[0])

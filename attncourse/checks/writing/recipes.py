@@ -99,6 +99,7 @@ def made(compose: Any, *recipes: Recipe, beside: tuple[Way, ...] = ()) -> tuple[
                     f"decide; it decides {', '.join(decisions)}: give the ways anew with here(…)"
                 )
         first, *others = recipe.ways
+        # Not by ``compose``: without their options kept, these are not tried in pairs.
         in_part = (compose.__wrapped__(**first, **p) for p in beside if not p.keys() & first.keys())
         family = family_of(compose, recipe)
         also = (*(compose(**way) for way in others), *in_part)

@@ -170,7 +170,7 @@ def read_rosters(paths: Iterable[Path], trust: str = "") -> list[Member]:
 def read_roster(path: Path) -> list[Member]:
     """Return the members that a file lists. Raises ``UserError`` where it is no roster."""
     head, *rows = rows_in(path) or [[]]
-    require_head(path, head)
+    require_roster_head(path, head)
     columns = columns_of(head, rows)
     if not any(columns[kind] for kind in NUMBER_COLUMNS):
         if columns["participant"] and not columns["name"]:
@@ -201,7 +201,7 @@ def read_roster(path: Path) -> list[Member]:
     return members
 
 
-def require_head(path: Path, head: list[str]) -> None:
+def require_roster_head(path: Path, head: list[str]) -> None:
     """Raise ``UserError`` where the first line is somebody's: its columns would be taken for it."""
     if any(are_addresses([cell.strip()]) for cell in head):
         somebody = one_line(", ".join(head), 80)

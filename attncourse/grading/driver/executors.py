@@ -32,7 +32,7 @@ def open_executor(lanes: int = 0, dask: str | None = None) -> Iterator[tuple[Exe
         yield pool, lanes
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
-        LANES.stop()
+        LANES.end_all()
         raise
     finally:
         pool.shutdown(cancel_futures=True)
@@ -96,7 +96,7 @@ def lane_plugin() -> Any:
         def teardown(self, worker: Any) -> None:
             from attncourse.grading.judge.lanes import LANES
 
-            LANES.stop()
+            LANES.end_all()
 
     return LanesPlugin()
 

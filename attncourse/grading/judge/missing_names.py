@@ -21,7 +21,7 @@ def reasons_by_missing_import(findings: Findings) -> dict[str, str]:
     Imports that failed for another reason are left out; the last failure of a name counts.
     """
     reasons: dict[str, str] = {}
-    for step, outcome in findings.pairs():
+    for step, outcome in findings.steps_with_outcomes():
         if step.kind == "cell" and outcome and outcome.error in ("ImportError", NO_MODULE_ERROR):
             message = failure_line(outcome.message).split(": ", 1)[-1].split(" (skipped")[0]
             module = re.fullmatch(r"No module named '(\w+)[\w.]*'", message)
@@ -34,7 +34,7 @@ def reasons_by_missing_import(findings: Findings) -> dict[str, str]:
     return reasons
 
 
-def with_reason(outcome: StepOutcome, reasons: dict[str, str]) -> StepOutcome:
+def outcome_with_reasons(outcome: StepOutcome, reasons: dict[str, str]) -> StepOutcome:
     """Return a test's outcome whose verdicts say why a name was not imported, by ``reasons``."""
     return replace(outcome, verdicts=[explained_verdict(v, reasons) for v in outcome.verdicts])
 
@@ -82,7 +82,7 @@ def why_nowhere(name: str, findings: Findings) -> str:
     """Return why nothing has an answer's name: its import failed, its cell did, or neither is."""
     if sentence := reasons_by_missing_import(findings).get(name):
         return sentence
-    for step, outcome in findings.pairs():
+    for step, outcome in findings.steps_with_outcomes():
         if step.name == f"cell {name}" and outcome is not None and outcome.kind == "error":
             return f"its cell ended in {failure_line(outcome.message)}"
     return f"nothing is called {name}"

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from attncourse.checks import find_exercise
-from attncourse.grading.judge.outcomes import StepOutcome, verdict_of
+from attncourse.grading.judge.outcomes import StepOutcome, verdict_from_row
 from attncourse.grading.judge.points import judge_cell
 from attncourse.grading.submission.notebook import Assignment, Cell
 
@@ -79,7 +79,7 @@ def bounded_verdict(row: dict[str, Any], before: dict[str, dict[str, Any]]) -> d
         "guide": row["guide"] if mistake else "",
         "given": [],
     }
-    return kept | {"text": str(replace(verdict_of(kept), given=()))}
+    return kept | {"text": str(replace(verdict_from_row(kept), given=()))}
 
 
 def is_in_variant(outcome: StepOutcome | None) -> bool:

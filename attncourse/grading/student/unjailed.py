@@ -22,9 +22,9 @@ from attncourse.grading.judge.marking import make_report
 from attncourse.grading.judge.outcomes import (
     StepOutcome,
     describe_verdict,
+    error_in_words,
     outcome_from_json,
     shortened_value,
-    text_of,
 )
 from attncourse.grading.judge.worker import notebook_shell
 from attncourse.grading.limits import Limits
@@ -104,7 +104,7 @@ def run_cell(step: dict[str, Any], namespace: dict[str, Any], seconds: float) ->
     """Return what comes of running one of the notebook's own cells."""
 
     def run() -> None:
-        notebook_shell.execute(step["source"], f"<{step['name']}>", namespace)
+        notebook_shell.run_cell_source(step["source"], f"<{step['name']}>", namespace)
 
     return without_raising(lambda: (within(seconds, run), StepOutcome("none"))[1], seconds)
 
@@ -136,12 +136,14 @@ def without_raising(do: Callable[[], StepOutcome], seconds: float) -> StepOutcom
     except NoReference as error:
         return StepOutcome("lost", str(error), cut=str(error))
     except notebook_shell.Skipped as error:
-        first = text_of(error.__cause__ or error).partition("\n")[0]
+        first = error_in_words(error.__cause__ or error).partition("\n")[0]
         message = f"{first} ({skipped_lines_note(map(shortened_value, error.lines))})"
         return StepOutcome("error", message, error=type(error.__cause__ or error).__name__)
     except (Exception, SystemExit) as error:
         missing = error.name or "" if isinstance(error, NameError) else ""
-        return StepOutcome("error", text_of(error), error=type(error).__name__, missing=missing)
+        return StepOutcome(
+            "error", error_in_words(error), error=type(error).__name__, missing=missing
+        )
 
 
 if __name__ == "__main__":

@@ -71,7 +71,13 @@ def tiles() -> list[Case]:
     query, key = tensor(((1, 0), (0, 2))), tensor(((1, 0), (0, 1), (1, 1)))
     value = tensor(((6, 0), (0, 3), (9, 9)))
     mask = torch.tensor(((1, 0, 1), (0, 1, 1))).bool()
-    return [Case((query, key, value), {"mask": mask, "block": 2})]
+    far = (tensor(((2000, 0), (0, 1), (0, 3000))), tensor(((1, 0), (0, 1), (0, 1), (1, 0))))
+    values = tensor(((6, 0), (0, 3), (9, 9), (2, 4)))
+    return [
+        Case((query, key, value), {"mask": mask, "block": 2}),
+        Case((*far, values), {"block": 2}),
+        Case((far[0], far[1][[0, 3, 1, 2]], values), {"block": 2}),
+    ]
 
 
 def windows() -> list[Case]:

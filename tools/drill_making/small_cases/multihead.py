@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from attncourse.checks.callers.conversions import module_of, state_of
+from attncourse.checks.callers.conversions import module_of, shared_by_made, state_of
 from attncourse.checks.exercise import Case
 from attncourse.checks.writing.modules import tensor
 from attncourse.multihead import MultiHeadAttention
@@ -43,7 +43,7 @@ def made_of(implementation: Callable, **tensors: Any) -> dict[str, Any]:
 
 
 def conversions() -> list[Case]:
-    """Return cases of ``naive_to_batched``: three heads of one feature, with biases."""
+    """Return cases of ``naive_to_batched``: three heads of one feature; what is shared, and W_q."""
     state = {}
     for i in range(3):
         for name, much in (("W_q", 1), ("W_k", 10), ("W_v", 100)):
@@ -52,13 +52,20 @@ def conversions() -> list[Case]:
     state["W_o.weight"], state["W_o.bias"] = tensor(torch.eye(3)), tensor((7, 8, 9))
     queries = torch.stack([state[f"heads.{i}.W_q.weight"] for i in range(3)])
     biases = torch.stack([state[f"heads.{i}.W_q.bias"] for i in range(3)])
+    shared = Case(
+        kwargs=state,
+        use=shared_by_made,
+        note="the tensors of `naive` that the result shares with it: changing one changes both",
+        shown="naive_to_batched(naive), naive = MultiHeadNaive(3, 3)",
+    )
     return [
+        shared,
         Case(
             kwargs=state | {"weights_of_W_q": queries, "biases_of_W_q": biases},
             use=made_of,
             note="`W_q` of each head of `naive` above each other; what is not filled is random",
             shown="naive_to_batched(naive), naive = MultiHeadNaive(3, 3)",
-        )
+        ),
     ]
 
 

@@ -8,6 +8,8 @@ from attncourse.bank.self_attention.is_permutation_equivariant import FUNCTIONS
 from attncourse.checks.callers import orders_tried, same_orders
 from attncourse.checks.exercise import Case
 
+SEED = 0  # without one, wrong code would give another result at every call
+GENERATOR = f"rng: `np.random.default_rng({SEED})`, a new one for each"
 THREE = ((1.0, 0.0), (2.0, 5.0), (0.0, 3.0))
 SEVEN = tuple((2.0 * i, 2.0 * i + 1) for i in range(7))
 
@@ -16,7 +18,11 @@ def of_several(names: tuple[str, ...], options: dict) -> Callable:
     """Return the caller that asks of several functions, one after the other."""
 
     def of_each(implementation: Callable, X) -> list:
-        return [implementation(unnamed(FUNCTIONS[name][1]), X, **options) for name in names]
+        said = []
+        for name in names:
+            rng = np.random.default_rng(SEED)
+            said.append(implementation(unnamed(FUNCTIONS[name][1]), X, rng=rng, **options))
+        return said
 
     return of_each
 
@@ -32,8 +38,8 @@ def functions(X: tuple, *names: str, **options: float) -> Case:
     return Case(
         (np.array(X),),
         use=of_several(names, options),
-        note="; ".join(f"{name}: {FUNCTIONS[name][0]}" for name in names),
-        shown=f"[is_permutation_equivariant(f, X{given}) for f in ({', '.join(names)})]",
+        note="; ".join([*(f"{name}: {FUNCTIONS[name][0]}" for name in names), GENERATOR]),
+        shown=f"[is_permutation_equivariant(f, X, rng{given}) for f in ({', '.join(names)})]",
     )
 
 

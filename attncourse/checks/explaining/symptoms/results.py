@@ -17,7 +17,7 @@ from attncourse.checks.trying.watch import Unusable
 
 
 def broken_facts(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Return the symptom that only facts about the results are wrong, and which; or None."""
+    """Return the symptom that facts about the results are wrong, and nothing else is; or None."""
     wrong = [t for t in trials if t.wrong]
     if not wrong or not all(map(gave_named_results, wrong)):
         return None

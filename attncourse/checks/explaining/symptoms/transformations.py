@@ -327,7 +327,10 @@ POWERS = {1.0: "{}", -1.0: "1 / {}", 0.5: "√{}", -0.5: "1 / √{}", 2.0: "{}²
 
 
 def size_power_words(wrong: list[Pair], factors: list[float]) -> str | None:
-    """Return, in words, the argument's size, or whole number, of which the factors are a power."""
+    """Return "the expected one times …", a power of some argument's size or value; None without.
+
+    The power has to equal the factors in all wrong results, and the size has to vary.
+    """
     sizes: dict[tuple[int | str, int], list[int]] = {}
     for p in wrong:
         case = p.trial.case
