@@ -63,7 +63,7 @@ def test_a_term_ends_and_is_read_where_it_is(course):
     refuses(run("new-term", "../x", cwd=course), "a term's name is that of a folder")
 
 
-def test_what_students_get_in_a_variant_is_told_when_a_term_begins(course):
+def test_a_new_term_tells_of_exercises_still_in_a_variant(course):
     (course / "variants.toml").write_text(f'"{NAME}" = "bits"\n"02_gone" = "bits"\n')
     (course / "exercises" / NAME).mkdir(parents=True, exist_ok=True)
     said = run("new-term", "autumn 2026", cwd=course).stdout.splitlines()
