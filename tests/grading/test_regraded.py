@@ -46,3 +46,13 @@ def test_a_test_that_changed_lists_who_lost_and_who_won(tmp_path):
         rows = list(csv.DictReader(file))
     assert [tuple(row.values())[:4] for row in rows] == [("ada", "hidden_add", "1", "0")]
     assert "two and two should be five" in rows[0]["why"]
+
+
+def test_an_assignment_that_nobody_handed_in_is_told(tmp_path):
+    course = make_course(tmp_path)
+    (course / "submitted" / "ada" / "02_other").mkdir(parents=True)
+    note = f"note: nobody has handed in {NAME}: everybody has 0 points in it"
+    assert note in run("grade", NAME, cwd=course).stdout.splitlines()
+    (course / "submitted" / "bob" / NAME).mkdir(parents=True)
+    (course / "submitted" / "bob" / NAME / f"{NAME}.ipynb").write_bytes(small())
+    assert note not in run("grade", NAME, cwd=course).stdout
