@@ -39,7 +39,7 @@ from attncourse.checks.showing.verdict_display import VerdictDisplay
 from attncourse.checks.substitution import judged_with_references, wrong_exercises_called
 from attncourse.checks.trying.asking import in_place
 from attncourse.checks.trying.muted import show_anyway
-from attncourse.checks.trying.settings import fresh_import_settings
+from attncourse.checks.trying.settings import as_a_process_imports
 from attncourse.support.output import write_line
 
 if TYPE_CHECKING:
@@ -154,7 +154,6 @@ def examine_exercise(
     from attncourse.checks import judging
 
     judge = partial(judging.judge, explain=explain)
-
     has_fresh_cases = seed is None
     if has_fresh_cases and grader_seed() is not None:
         seed = zlib.crc32(f"{grader_seed()} {exercise.target}".encode())
@@ -175,9 +174,9 @@ def examine_exercise(
     def is_right(other: Exercise, answer: Callable) -> bool:
         """True if the answer to another exercise of the chapter can be judged, and passes."""
         answer = settled_answer(other, answer, chapter_exercises)
-        return why_unjudged(
-            other, answer, chapter_exercises
-        ) is None and judging.passes_fresh_cases(other, answer)
+        if why_unjudged(other, answer, chapter_exercises) is not None:
+            return False
+        return judging.passes_fresh_cases(other, answer)
 
     @cache
     def wrong_answers_called() -> tuple[Exercise, ...]:
@@ -247,7 +246,7 @@ def bank_of(stem: str, module: str = "") -> Any:
     sentence, with how to install it, for an optional library that the chapter needs.
     """
     try:
-        with fresh_import_settings():
+        with as_a_process_imports():
             return importlib.import_module(f"attncourse.bank.{stem}{module}")
     except ModuleNotFoundError as missing:
         if missing.name not in BROUGHT_BY:

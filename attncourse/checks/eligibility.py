@@ -25,7 +25,7 @@ from attncourse.checks.reading.cells import (
     kind_of,
 )
 from attncourse.checks.showing.verdict import CriterionVerdict, Verdict
-from attncourse.checks.substitution import functions_of, names_called, names_exchanged, namespace_of
+from attncourse.checks.substitution import exchange_names, functions_of, names_called, namespace_of
 from attncourse.checks.trying.muted import muted
 from attncourse.checks.trying.unavailable import block_own_solutions, hide_names, why_unavailable
 from attncourse.support.limited_thread import is_slowed_down
@@ -171,7 +171,10 @@ def why_slowed_down() -> Unjudged | None:
 def verdict_without_judging(exercise: Exercise, why: Unjudged) -> Verdict:
     """Return the verdict of an answer that was not judged: no points, and the reason ``why``."""
     criteria = tuple(
-        CriterionVerdict(c.name, False, 0, c.points, why.why, why.why) for c in exercise.criteria
+        CriterionVerdict(
+            c.name, passed=False, earned=0, possible=c.points, message=why.why, brief=why.why
+        )
+        for c in exercise.criteria
     )
     about = {"section": exercise.section, "variant": exercise.variant, "unwritten": why.open}
     if why.stub:  # an unfinished cell: the same verdict as on a function that is not written
@@ -206,7 +209,7 @@ def judged_with_name_put_back(
         else:
             candidates = ({name: value} for value in earlier_values(name, here, taken))
         for earlier in candidates:
-            with names_exchanged(names, earlier):
+            with exchange_names(names, earlier):
                 mended = judge(implementation)
             if mended.passed or mended.earned > wrong.earned:
                 return verdict_on_taken_name(wrong, mended, name, taken)
@@ -240,7 +243,7 @@ def taken_name_mistake(name: str, statement: str, place: str) -> Mistake:
 
 
 def star_import_taking(name: str, here: CellRuns) -> tuple[CellRun, Statement] | None:
-    """Return the newest ``from … import *``, with its run, that overwrote a built-in name."""
+    """Return the newest ``from … import *`` that overwrote a built-in, with its run; or None."""
     for run in reversed(here.runs):
         for statement in reversed(run.statements):
             if name in built_ins_overwritten(statement.node):

@@ -333,7 +333,7 @@ def criteria_paid_once(criteria: tuple[CriterionVerdict, ...]) -> tuple[Criterio
     for criterion in criteria:
         if criterion.waits:
             full = criterion.possible
-            criterion = CriterionVerdict(criterion.name, True, full, full)
+            criterion = CriterionVerdict(criterion.name, passed=True, earned=full, possible=full)
         elif criterion.follows:
             earned = min(criterion.possible, left)
             left -= earned
@@ -426,13 +426,14 @@ def judge_criterion(
     """
     name, possible = criterion.name, criterion.points
     if trial is None and not reason_for_nothing:
-        return CriterionVerdict(name, True, possible, possible)
+        return CriterionVerdict(name, passed=True, earned=possible, possible=possible)
+    failed = CriterionVerdict(name, passed=False, earned=0, possible=possible)
     if trial is None:
         reason = reason_for_nothing
-        return CriterionVerdict(name, False, 0, possible, reason, reason, waits=True)
+        return replace(failed, message=reason, brief=reason, waits=True)
     problem = problem_of(criterion, trial)
     message = f"{call_text(exercise, trial.case)}\n{problem}"
-    return CriterionVerdict(name, False, 0, possible, message, problem.said)
+    return replace(failed, message=message, brief=problem.said)
 
 
 def first_failing(criterion: Criterion, trials: tuple[Trial, ...]) -> Trial | None:

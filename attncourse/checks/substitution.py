@@ -48,7 +48,7 @@ def judged_with_references(
         return wrong
     # Lent, because an answer may not use what a submission lacks, this chapter's code included.
     with (
-        names_exchanged(namespace_of(implementation), references),
+        exchange_names(namespace_of(implementation), references),
         lend_functions(references.values()),
     ):
         verdict = judge(implementation)
@@ -59,7 +59,7 @@ def judged_with_references(
 
 
 @contextmanager
-def names_exchanged(names: dict[str, Any], replacements: dict[str, Any]) -> Iterator[None]:
+def exchange_names(names: dict[str, Any], replacements: dict[str, Any]) -> Iterator[None]:
     """Give global names other values inside the ``with`` block, and their own again behind it."""
     former_values = {name: names[name] for name in replacements if name in names}
     names.update(replacements)

@@ -12,7 +12,7 @@ SECONDS_UNTIL_SENT_AGAIN = 0.05
 
 
 def interrupt_main_thread() -> None:
-    """Send Ctrl-C's signal, which ends a call that waits as well, where that can be done."""
+    """Send this process Ctrl-C's signal, where possible such that a waiting call ends."""
     if hasattr(signal, "pthread_kill"):
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
     else:  # on Windows
@@ -21,7 +21,7 @@ def interrupt_main_thread() -> None:
 
 @contextmanager
 def ending_at_ctrl_c(state: str) -> Iterator[None]:
-    """Say at Ctrl-C in the block how things stand, and end the command with status 130.
+    """End the command at a Ctrl-C in the block, with status 130 and a line on how things stand.
 
     Python drops an exception that is raised in a finalizer or in a weak reference's callback, and
     an import runs such callbacks: an interrupt that falls there is dropped too. It is sent again.

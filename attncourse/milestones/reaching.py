@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable
 
-from attncourse.checks.trying.settings import as_a_process_starts, fresh_import_settings
+from attncourse.checks.trying.settings import as_a_process_imports, as_a_process_starts
 from attncourse.milestones import find_milestone
 from attncourse.milestones.milestone import Milestone, MilestoneResult, run_milestone
 from attncourse.milestones.parts import Parts
@@ -29,7 +29,7 @@ def reach(name: str, /, ask: str = "", **parts: Callable) -> None:
     Raises ``NotYet`` where it cannot do what it must, ``ValueError`` for a milestone or a part that
     there is not, ``NoModel`` where a real model is asked for and not within reach.
     """
-    with fresh_import_settings():
+    with as_a_process_imports():
         made = find_milestone(name)
     require_answers(made, ask)
     patience = WITH_A_REAL_MODEL if made.answer else SECONDS_OF_PATIENCE

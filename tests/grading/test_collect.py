@@ -19,7 +19,7 @@ from attncourse.grading.collect.owners import (
     ROSTER_WITH_NUMBERS_HINT,
     SHOW_NAMES_HINT,
     SPELLING_HINT,
-    owner,
+    single_owner,
 )
 from attncourse.grading.collect.roster import (
     Class,
@@ -27,9 +27,9 @@ from attncourse.grading.collect.roster import (
     read_roster,
     with_known_ids,
 )
-from attncourse.grading.collect.schemes import claim
+from attncourse.grading.collect.schemes import claim_of_path
 from attncourse.grading.course.choosing import Ungraded
-from attncourse.grading.course.folders import read_submission, record_of
+from attncourse.grading.course.folders import read_record, read_submission
 from attncourse.grading.course.handed_in import MAX_BYTES_OF_FILE
 from attncourse.grading.errors import UserError
 from attncourse.grading.gradebook.read import Person
@@ -101,17 +101,17 @@ PATHS = {
 
 @pytest.mark.parametrize("path", PATHS)
 def test_a_path_says_whose_a_file_is(path):
-    found = claim(PurePosixPath(path), NAME)
+    found = claim_of_path(PurePosixPath(path), NAME)
     assert (found.platform, found.names[0], found.number, str(found.file)) == PATHS[path]
     assert found.late == ("late_" in path.lower())
 
 
 def test_what_names_nobody_or_another_assignment_is_no_claim():
-    assert claim(PurePosixPath(FILE), NAME) is None
+    assert claim_of_path(PurePosixPath(FILE), NAME) is None
     stamp = "2026-10-12 21:59:00 UTC"
-    assert claim(PurePosixPath(f"ada+02_other+{stamp}/02_other.ipynb"), NAME) is None
+    assert claim_of_path(PurePosixPath(f"ada+02_other+{stamp}/02_other.ipynb"), NAME) is None
     # A name with numbers in it is not taken for Canvas'.
-    found = claim(PurePosixPath("ada_2026_12_transformer.ipynb"), "12_transformer")
+    found = claim_of_path(PurePosixPath("ada_2026_12_transformer.ipynb"), "12_transformer")
     assert (found.platform, found.names[0]) == ("", "ada_2026")
 
 
@@ -136,7 +136,7 @@ def test_everybody_of_a_class_is_found_in_canvas_download(course, tmp_path):
     assert (found.left, found.absent) == ([], [])
     assert submitted(course) == {f"{s.id}/{NAME}/{FILE}": other(s.id) for s in CLASS}
     assert [row.student for row in found.rows if row.late] == [s.id for s in CLASS[1::2]]
-    kept = record_of(course, NAME)[ADA.id]
+    kept = read_record(course, NAME)[ADA.id]
     assert (kept["platform"], kept["number"]) == ("canvas", str(ADA.canvas))
     assert kept["handed_in_as"] == files[0][0]
 
@@ -152,7 +152,9 @@ def test_names_alone_are_enough_in_either_order(course, tmp_path):
     assert submitted(course) == {f"{s.id}/{NAME}/{FILE}": other(s.id) for s in CLASS}
     # A name in one piece, turned round.
     names = Class({"a": Member(Person("a"), ("Lovelace, Ada King",))})
-    assert names.by_name(["Ada King Lovelace"]) == names.by_name(["lovelaceadaking"]) == {"a"}
+    assert (
+        names.ids_by_name(["Ada King Lovelace"]) == names.ids_by_name(["lovelaceadaking"]) == {"a"}
+    )
 
 
 def test_plain_archives_nested_ones_and_folders(course, tmp_path):
@@ -563,7 +565,7 @@ def test_gradescopes_file_speaks_of_the_folders_beside_it_alone(course):
 def test_the_platforms_part_of_a_name_counts(course):
     late = "malloryeve_555_9002_LATE_123_text.html"
     for file in ("malloryeve_555_9002_123_text.html", late):
-        found = claim(PurePosixPath(file), NAME)
+        found = claim_of_path(PurePosixPath(file), NAME)
         assert (found.number, found.late) == ("555", False)
     hidden = packed([(FILE, other("eve"))])
     assert gathered(course, [("malloryeve_555_9002_123_text.html", hidden)])[0] == {
@@ -575,7 +577,9 @@ def test_the_platforms_part_of_a_name_counts(course):
         got, left = gathered(course, [(name, other("x")), (late, b"")])
         assert "its path names ada and" in left[name]
         assert "ada" not in got
-    upload = claim(PurePosixPath("lovelaceada_123_400_12_transformer.ipynb"), "12_transformer")
+    upload = claim_of_path(
+        PurePosixPath("lovelaceada_123_400_12_transformer.ipynb"), "12_transformer"
+    )
     assert (upload.number, upload.rivals) == ("123", ())
 
 
@@ -637,7 +641,7 @@ def test_what_somebody_is_called_is_no_id(course, tmp_path):
     # Without a roster nor does it make one that somebody else has.
     people = Class({"ada": Member(Person("ada", "Lovelace", "Ada"))})
     with pytest.raises(Ungraded, match="may be ada: name the class"):
-        owner(claim(PurePosixPath(files[0][0]), NAME), people)
+        single_owner(claim_of_path(PurePosixPath(files[0][0]), NAME), people)
 
 
 def test_a_platforms_number_is_its_own(course):
@@ -649,7 +653,7 @@ def test_a_platforms_number_is_its_own(course):
     people = roster(course, '"Lovelace, Ada",7,555,ada,A', '"Mallory, Eve",555,9,eve,A', head=head)
     members = with_known_ids(read_roster(people), [Person("555", "Curie", "Marie")])
     assert [member.id for member in members] == ["555", "eve"]  # Ada's number at her university
-    assert Class({m.id: m for m in members}).by_key(["555"], "canvas") == {"eve"}
+    assert Class({m.id: m for m in members}).ids_by_key(["555"], "canvas") == {"eve"}
 
 
 # --- archives that lie in a download ----------------------------------------------------------
@@ -721,7 +725,7 @@ def test_no_cell_of_the_record_begins_with_a_formula(course):
     path = f"=1+1'!A0;=2/ada/{NAME}/{FILE}"
     gathered(course, [(path, GOOD)])
     for _ in range(2):  # what is there is kept, and not quoted again
-        assert record_of(course, NAME)["ada"]["handed_in_as"] == path
+        assert read_record(course, NAME)["ada"]["handed_in_as"] == path
         text = (course / "submitted" / ".collected" / f"{NAME}.csv").read_text()
         assert "'=1+1'!A0;'=2/ada" in text
         assert ",=" not in text

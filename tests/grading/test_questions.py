@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from attncourse.grading.graded_notebook import autograded, untouched_answers
+from attncourse.grading.graded_notebook import autograded_notebook, untouched_answers
 from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.report import Report
 from attncourse.grading.submission.notebook import Assignment, read_cells
@@ -106,7 +106,7 @@ WAYS = {
 
 def answer_of(cells: list[dict], grade_id: str = "why", assignment: Assignment = ONE) -> str:
     """The text in the question's cell of what a person grades; "" where it counts as none."""
-    text = autograded(notebook(*cells), assignment, Report("", NAME, "graded", {}))
+    text = autograded_notebook(notebook(*cells), assignment, Report("", NAME, "graded", {}))
     if untouched_answers(text)[grade_id]:
         return ""
     found = [c for c in json.loads(text)["cells"] if "nbgrader" in c["metadata"]]

@@ -3,7 +3,7 @@
 import csv
 from dataclasses import replace
 
-from attncourse.grading.driver.command import told_changes
+from attncourse.grading.driver.command import write_and_list_changes
 from attncourse.grading.driver.regraded import CHANGED_POINTS_FILE, PointChange, changes_between
 from attncourse.grading.report import CellResult
 from helpers.small_class import made, run
@@ -26,7 +26,7 @@ def test_a_new_test_that_gives_nothing_changes_nothing():
 def test_a_reason_ends_in_a_whole_word(tmp_path):
     why = "the test is new: " + "reasons " * 40
     course = make_course(tmp_path)
-    said = told_changes(course, NAME, [PointChange("ada", "own", 0.0, 2.0, why.strip())])
+    said = write_and_list_changes(course, NAME, [PointChange("ada", "own", 0.0, 2.0, why.strip())])
     assert said[1].startswith("  ada: own 0 to 2: the test is new: reasons")
     assert said[1].endswith("reasons …")
 

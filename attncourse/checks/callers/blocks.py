@@ -17,7 +17,7 @@ NOTE_IF_MANY = " (none of them where they are many)"
 
 def call_module_in_training(implementation: Callable, make, method: str, inputs, **tensors):
     """Return the output, in training mode, of the module with its weights loaded."""
-    with torch_seeded():
+    with seed_torch():
         return call_module(implementation, make, method, inputs, **tensors)
 
 
@@ -28,7 +28,7 @@ def call_module_in_evaluation(implementation: Callable, make, method: str, input
         """Return the module that the implementation builds, in evaluation mode."""
         return implementation(*args, **options).eval()
 
-    with torch_seeded():
+    with seed_torch():
         return call_module(build_for_evaluation, make, method, inputs, **tensors)
 
 
@@ -53,7 +53,7 @@ def added_in_training(
     If every branch returns one number everywhere, dropout leaves few different sums, and the same
     ones for all random numbers. Where they are more than ``MAX_NUMBERS``, none are returned.
     """
-    with torch_seeded():
+    with seed_torch():
         module, values = build_module(implementation, make, inputs, tensors)
         numbers = distinct_if_few(branch_output(module.train(), values).mul(1e6).round().div(1e6))
     return {f"the numbers that are added to x{NOTE_IF_MANY}": numbers}
@@ -70,7 +70,7 @@ def multiplied_in_training(
     after ``eval()`` makes one mistake and is to lose one criterion.
     """
     args, options = make
-    with torch_seeded():
+    with seed_torch():
         calm, values = build_module(
             implementation, (args, options | {"dropout": 0.0}), inputs, tensors
         )
@@ -95,7 +95,7 @@ def distinct_if_few(numbers: Any) -> Any:
 
 
 @contextmanager
-def torch_seeded() -> Iterator[None]:
+def seed_torch() -> Iterator[None]:
     """Seed torch's numbers with ``SEED`` inside the ``with`` block, and restore them after it."""
     import torch
 

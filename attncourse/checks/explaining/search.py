@@ -53,6 +53,7 @@ class Search:
     """A search among the mistakes of an exercise for one or two that give an answer's results.
 
     A suspect *agrees* with the answer in a case if both have the same outcome there, or are right.
+    A wrong case is *telling* if no two mistakes give its result by chance.
     """
 
     def __init__(
@@ -126,7 +127,11 @@ class Search:
         return tuple(self.trial(suspect, i) for i in range(len(self.trials)))
 
     def worth_trying(self) -> bool:
-        """True unless the answer always raises, and as no suspect does in the most telling case."""
+        """True if the answer returns in a wrong case, or some suspect raises as it does.
+
+        If every wrong case raises, pairs of mistakes are not tried unless a suspect behaves alike
+        in the first case: each try of a pair would be for nothing.
+        """
         if any(self.trials[i].outcome.kind != "raised" for i in self.wrong_cases):
             return True
         return any(self.resembles(suspect, self.cases_in_order[0]) for suspect in self.suspects)
@@ -193,9 +198,9 @@ class Search:
         ]
         if not any(i in self.telling_cases for i in returned):
             return False
-        return all(self.agrees(suspect, i) for i in returned) and self.is_right_where_answer_is(
-            suspect
-        )
+        if not all(self.agrees(suspect, i) for i in returned):
+            return False
+        return self.fits_right_cases(suspect)
 
     def trials_if_called(self, suspect: Suspect) -> tuple[Trial, ...]:
         """Return the trials with the suspect's outcomes where the answer returned no value."""
@@ -283,8 +288,8 @@ class Search:
 
     # --- two mistakes ---------------------------------------------------------------------------
 
-    def is_right_where_answer_is(self, suspect: Suspect) -> bool:
-        """True if a suspect is right wherever the answer is right."""
+    def fits_right_cases(self, suspect: Suspect) -> bool:
+        """True if a suspect is right in all cases in which the answer is right."""
         return not any(self.trial(suspect, i).stands_out for i in self.right_cases)
 
     def pairs_of_mistakes(self) -> Iterator[tuple[Suspect, Suspect]]:
@@ -303,13 +308,11 @@ class Search:
             if not self.effort.is_left(PAIRS_SHARE):
                 break
             both = combined_suspect(a, b, self.seed)
-            if (
-                both is None
-                or not self.seems_to_agree(both, probe)
-                or not self.agrees_everywhere(both)
-            ):
+            if both is None or not self.seems_to_agree(both, probe):
                 continue
-            fitting = self.is_right_where_answer_is(a) + self.is_right_where_answer_is(b)
+            if not self.agrees_everywhere(both):
+                continue
+            fitting = self.fits_right_cases(a) + self.fits_right_cases(b)
             if fitting == 2:
                 yield a, b
             elif fitting:
@@ -325,18 +328,20 @@ class Search:
         both_names = {suspect.mistake.name, partner.mistake.name}
         # First the cases that the partner alone does not explain: most third ones fail there.
         order = sorted(self.cases_in_order, key=lambda i: self.agrees(partner, i))
-        return any(
-            self.seems_to_agree(both, order[0])
-            and all(self.agrees(both, i) for i in order)
-            and not all(
-                same_behaviour(self.trial(a, i).outcome, self.trial(suspect, i).outcome)
+        for third in self.suspects:
+            if third.mistake.name in both_names or third.parts is None:
+                continue
+            both = combined_suspect(third, partner, self.seed)
+            if both is None or not self.seems_to_agree(both, order[0]):
+                continue
+            if not all(self.agrees(both, i) for i in order):
+                continue
+            if not all(
+                same_behaviour(self.trial(third, i).outcome, self.trial(suspect, i).outcome)
                 for i in order
-            )
-            for a in self.suspects
-            if a.mistake.name not in both_names
-            and a.parts is not None
-            and (both := combined_suspect(a, partner, self.seed)) is not None
-        )
+            ):
+                return True
+        return False
 
     def likeliest_first(self) -> list[Suspect]:
         """Return the suspects, those first that agree in most of a few small wrong cases.
@@ -388,9 +393,8 @@ class Search:
         such a pair.
         """
         first = self.cases_in_order[0]
-        for a in [
-            a for a in self.suspects if self.agrees(a, first) and self.is_right_where_answer_is(a)
-        ]:
+        likely = [a for a in self.suspects if self.agrees(a, first) and self.fits_right_cases(a)]
+        for a in likely:
             for b in self.suspects:
                 if not self.effort.is_left(TWO_CASES_SHARE):
                     return None
@@ -401,19 +405,17 @@ class Search:
 
     def explain_apart(self, a: Suspect, b: Suspect) -> bool:
         """True if in every wrong case one suspect agrees, and the other one, too, or is right."""
-        return (
-            self.is_right_where_answer_is(a)
-            and self.is_right_where_answer_is(b)
-            and all(
-                any(
-                    self.agrees(first, i)
-                    and (self.agrees(second, i) or not self.trial(second, i).stands_out)
-                    for first, second in ((a, b), (b, a))
-                )
-                for i in self.cases_in_order
-                if i in self.wrong_cases
-            )
-        )
+
+        def explains(first: Suspect, second: Suspect, i: int) -> bool:
+            """True if the first one agrees in a case, and the second one, too, or is right."""
+            if not self.agrees(first, i):
+                return False
+            return self.agrees(second, i) or not self.trial(second, i).stands_out
+
+        if not self.fits_right_cases(a) or not self.fits_right_cases(b):
+            return False
+        wrong_cases = [i for i in self.cases_in_order if i in self.wrong_cases]
+        return all(explains(a, b, i) or explains(b, a, i) for i in wrong_cases)
 
     def mistake_and_layer(self) -> tuple[Suspect, str] | None:
         """Return a known mistake and, in words, a second one that any exercise knows.
@@ -438,7 +440,7 @@ class Search:
         if (
             not pairs
             or not close_in_single_precision(pairs[0])
-            or not self.is_right_where_answer_is(suspect)
+            or not self.fits_right_cases(suspect)
         ):
             return ""
         if not any(self.shows_in_result(suspect, i) and self.is_near(suspect, i) for i in values):
@@ -470,11 +472,7 @@ class Search:
         if len(self.telling_cases) < 2 or len(self.telling_cases) < len(self.wrong_cases) / 2:
             return None
         first = number_pairs(self.trials_beside(suspect, self.telling_cases[:1]))
-        if (
-            not first
-            or not self.is_changeable(first[0])
-            or not self.is_right_where_answer_is(suspect)
-        ):
+        if not first or not self.is_changeable(first[0]) or not self.fits_right_cases(suspect):
             return None
         shows = sum(self.shows_in_result(suspect, i) for i in self.telling_cases)
         pairs = number_pairs(self.trials_beside(suspect, self.telling_cases))
@@ -522,18 +520,14 @@ class Search:
             if self.resembles(suspect, i):
                 agreed.append(i)
         share = len(agreed) / max(1, len(self.wrong_cases))
-        if (
-            share < MIN_SHARE_EXPLAINED
-            or share <= least
-            or not self.is_right_where_answer_is(suspect)
-        ):
+        if share < MIN_SHARE_EXPLAINED or share <= least or not self.fits_right_cases(suspect):
             return 0.0
         surely = [i for i in agreed if self.agrees(suspect, i)]
         n_telling = sum(is_distinctive(self.trials[i]) for i in surely)
-        if n_telling >= min(2, len(self.telling_cases)) and (
-            n_telling or self.is_only_one(suspect, surely)
-        ):
-            return share  # two telling cases: in one it may agree by chance
+        # Two telling cases are wanted, if there are two: in one it may agree by chance.
+        is_enough = n_telling >= min(2, len(self.telling_cases))
+        if is_enough and (n_telling or self.is_only_one(suspect, surely)):
+            return share
         return share if share == 1 and self.is_only_refusal(suspect) else 0.0
 
     def is_refuted(self, suspect: Suspect) -> bool:
@@ -608,11 +602,10 @@ class Search:
     def is_only_refusal(self, suspect: Suspect) -> bool:
         """True if all wrong cases raise ``ValueError``, as of all mistakes only this one does."""
         others = (a for a in self.suspects if a.mistake is not suspect.mistake)
-        return all(
-            self.trials[i].outcome.error is ValueError for i in self.wrong_cases
-        ) and not any(
-            self.is_right_where_answer_is(other)
-            and all(self.resembles(other, i) for i in self.wrong_cases)
+        if not all(self.trials[i].outcome.error is ValueError for i in self.wrong_cases):
+            return False
+        return not any(
+            self.fits_right_cases(other) and all(self.resembles(other, i) for i in self.wrong_cases)
             for other in others
         )
 

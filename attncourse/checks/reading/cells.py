@@ -129,7 +129,7 @@ class CellRun:
             )
         return looks_like_binding(self.source, name)
 
-    def end(self, error: BaseException | None, names: dict[str, Any]) -> None:
+    def record_end(self, error: BaseException | None, names: dict[str, Any]) -> None:
         """Note how the run ended, and which names it did not come to bind.
 
         ``names`` are the notebook's variables now.
@@ -313,7 +313,7 @@ class CellRuns:
             )
             run = self.open.pop()
             run.number = len(self.history) - 1  # IPython has added it by now
-            run.end(error, self.names)
+            run.record_end(error, self.names)
 
     def newest_run(self, name: str) -> CellRun | None:
         """Return the newest run, of those that ended, that was to bind a name.

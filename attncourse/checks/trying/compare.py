@@ -33,7 +33,7 @@ class Problem:
         """Return the detail, or the one line where there is none."""
         return self.detail or self.said
 
-    def of(self, part: str) -> "Problem":
+    def in_part(self, part: str) -> "Problem":
         """Return the problem with the name of the part of the result in front: ``part: …``."""
         detail = f"{part}: {self.detail}" if self.detail else ""
         return Problem(self.kind, f"{part}: {self.said}", detail)
@@ -92,7 +92,7 @@ def entries_difference(value: Any, expected: dict, brief: bool) -> Problem | Non
     for key, wanted in expected.items():
         problem = difference(value[key], wanted, brief=brief)
         if problem:
-            return problem.of(key)
+            return problem.in_part(key)
     return None
 
 
@@ -195,13 +195,12 @@ def entry_that_differs(kind: str, got: np.ndarray, want: np.ndarray) -> Problem:
     if kind == "nan":
         wanted = entry_in_words(expected, 4)
         said = f"returned NaN{f' at [{index}]' if index else ''}, expected {wanted}"
-    if want.size <= MAX_NUMBERS_WRITTEN_OUT and indented_array(got) != indented_array(
-        want
-    ):  # rounded, they may look the same
-        return Problem(
-            kind, said, f"returned\n{indented_array(got)}\nexpected\n{indented_array(want)}"
-        )
-    return Problem(kind, said)
+    if want.size > MAX_NUMBERS_WRITTEN_OUT:
+        return Problem(kind, said)
+    returned_text, expected_text = indented_array(got), indented_array(want)
+    if returned_text == expected_text:  # rounded, they look the same
+        return Problem(kind, said)
+    return Problem(kind, said, f"returned\n{returned_text}\nexpected\n{expected_text}")
 
 
 def indented_array(array: np.ndarray) -> str:

@@ -90,7 +90,7 @@ def as_a_process_starts() -> Iterator[None]:
 
 
 @contextmanager
-def fresh_import_settings() -> Iterator[None]:
+def as_a_process_imports() -> Iterator[None]:
     """Give an import inside the block a fresh process's settings, and ignore its warnings.
 
     A student may have turned warnings into errors, which would end it.

@@ -179,9 +179,8 @@ def outcomes_of(
             if among is not None and place not in among:
                 yield Outcome("skipped")
                 continue
-            with (
-                bring_back_changes()
-            ):  # functions that it calls may be proxies, and what they change counts
+            # Functions that it calls may be proxies, and what they change counts.
+            with bring_back_changes():
                 outcome = run(exercise, implementation, case, watched=False)
             outcome = refused_outcome(outcome, refused())
             yield outcome

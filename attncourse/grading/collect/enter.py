@@ -28,13 +28,13 @@ def enter_class(
     members: dict[str, Member] = {}
     for member in with_known_ids(read_rosters(rosters, trust), known.values(), trust):
         before = members.get(member.id, member)
-        members[member.id] = before.merged(member) or before
+        members[member.id] = before.merged_with(member) or before
     require_own_class(members, known, rosters)
     forgotten, everybody = Forgotten(course), len(members)
     members = {
         who: member
         for who, member in members.items()
-        if not forgotten.has(who, member.person.email, member.person.lms_id)
+        if not forgotten.has_id(who, member.person.email, member.person.lms_id)
     }
     to_enter: dict[str, dict[str, str]] = {}
     changed = []
@@ -52,7 +52,7 @@ def enter_class(
     n_new = len(to_enter) - len(changed)
     absent = [str(Member(person)) for who, person in known.items() if who not in members]
     lines = []
-    if not any(member.called for member in members.values()):
+    if not any(member.full_names for member in members.values()):
         lines.append(f"no names in {', '.join(map(str, rosters))}: numbers and ids alone")
     elif nameless := without_name(members, known):
         listed = ", ".join(str(member) for member in nameless[:MAX_LISTED])
@@ -73,7 +73,7 @@ def without_name(members: dict[str, Member], known: dict[str, Person]) -> list[M
     return [
         member
         for who, member in members.items()
-        if not member.called and not (who in known and known[who].name)
+        if not member.full_names and not (who in known and known[who].name)
     ]
 
 
@@ -87,7 +87,7 @@ def people_entered(course: Path, db: str | None) -> dict[str, Person]:
 
 
 def ids_listed(course: Path, roster: Path, db: str | None = None) -> list[str]:
-    """Return the ids of the people on a list, as the gradebook knows them."""
+    """Return the ids of the people on a list, as the gradebook has them."""
     known = people_entered(course, db)
     ids = {m.id for m in with_known_ids(read_rosters([roster]), known.values(), "")}
     if not ids:
@@ -96,7 +96,7 @@ def ids_listed(course: Path, roster: Path, db: str | None = None) -> list[str]:
 
 
 def gradebook_fields(member: Member) -> dict[str, str]:
-    """Return what nbgrader keeps of a person, by its names for it."""
+    """Return the fields that nbgrader has for a person, by its names for them."""
     person = member.person
     first = person.first_name
     if not person.name and member.names:  # a list that does not say which part is which
@@ -112,13 +112,13 @@ def gradebook_fields(member: Member) -> dict[str, str]:
 def require_own_class(
     members: dict[str, Member], known: dict[str, Person], rosters: list[Path]
 ) -> None:
-    """Raise ``UserError`` where a gradebook has a class, and none of these people is in it."""
+    """Raise ``UserError`` if the gradebook has a class and none of these members is in it."""
     if not members:
         raise UserError(f"{rosters[0]} lists nobody")
     class_known = Class({who: Member(person) for who, person in known.items()})
     if not known or known.keys() & members.keys():
         return
-    if any(class_known.named(member.called) for member in members.values()):
+    if any(class_known.ids_by_known_name(member.full_names) for member in members.values()):
         return
     raise UserError(
         f"none of the {count(len(members), 'student')} listed is among the {len(known)} in "

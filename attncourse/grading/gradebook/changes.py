@@ -1,9 +1,4 @@
-"""A gradebook that follows an assignment which changed after it was handed in.
-
-nbgrader refuses to add or remove cells once there are submissions. Here the gradebook's cells are
-brought to what the assignment has now. What a person has entered stays, wherever its cell is still
-there; what belongs to a cell that is gone is copied to a file first.
-"""
+"""Changing an assignment's cells in a gradebook that has submissions to it."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -23,7 +18,10 @@ REMOVED_CELLS_HEAD = ("student", "cell", "manual_score", "extra_credit", "commen
 
 
 def follow_changes(gradebook: "Gradebook", course: Path, name: str, cells: list[Any]) -> list[str]:
-    """Give the gradebook the cells of a notebook, if it has submissions to it; return notes."""
+    """Give a gradebook with submissions the present cells of a notebook; return notes.
+
+    Without submissions nothing is done: nbgrader records the cells itself.
+    """
     from nbgrader import utils
 
     notebook = gradebook.find_notebook(name, name)
@@ -52,7 +50,7 @@ def follow_changes(gradebook: "Gradebook", course: Path, name: str, cells: list[
 
 
 def add_recorded_cell(gradebook: "Gradebook", notebook: Any, kind: str, cell: Any) -> None:
-    """Add a cell, with empty rows for each submission as nbgrader has them from the start."""
+    """Record a cell, with empty rows for each submission as nbgrader makes them."""
     from nbgrader.api import Comment, Grade
 
     marks = cell.metadata.nbgrader
@@ -66,7 +64,7 @@ def add_recorded_cell(gradebook: "Gradebook", notebook: Any, kind: str, cell: An
 
 
 def entered_by_people(cell: Any) -> Iterator[tuple]:
-    """Yield the scores, extra credit and comments that people have entered for a cell."""
+    """Yield, as rows, the scores, extra credit and comments that people have entered for a cell."""
     for grade in getattr(cell, "grades", ()):
         if grade.manual_score is not None or grade.extra_credit:
             yield grade.student.id, cell.name, grade.manual_score, grade.extra_credit, None
@@ -76,7 +74,7 @@ def entered_by_people(cell: Any) -> Iterator[tuple]:
 
 
 def append_rows(place: Path, rows: list[tuple]) -> Path:
-    """Add rows to a file, which is made where there is none."""
+    """Append rows to a table's file, which is made if there is none; return its path."""
     before = rows_in(place) if place.is_file() else []
     new = [[one_line(v) if isinstance(v, str) else v for v in row] for row in rows]
     old = [[line_of_cell(cell) for cell in row] for row in before or [list(REMOVED_CELLS_HEAD)]]
@@ -84,7 +82,7 @@ def append_rows(place: Path, rows: list[tuple]) -> Path:
 
 
 def scores_above_points(notebook: Any, cells: list[Any]) -> Iterator[str]:
-    """Yield a sentence for each cell that people gave more than it is worth now. It stays so."""
+    """Yield a sentence for each cell that a person gave more points than it has now; they stay."""
     now = {c.metadata.nbgrader["grade_id"]: c.metadata.nbgrader.get("points") for c in cells}
     for cell in (*notebook.grade_cells, *notebook.task_cells):
         points = float(now.get(cell.name) or 0)

@@ -1,9 +1,4 @@
-"""Written answers as one table: read side by side, marked in a spreadsheet, entered again.
-
-Answers to a question stand in an order in which each is followed by the one most like it, so that
-like answers get like points. Points and comments go into nbgrader's gradebook, where its formgrader
-shows them; who entered which when is kept in ``MANUAL_SCORES_FILE``.
-"""
+"""Written answers as a table, to be read side by side, scored in a spreadsheet and entered."""
 
 import getpass
 import json
@@ -16,7 +11,7 @@ from typing import NamedTuple
 
 from attncourse.grading.course.folders import find_assignment
 from attncourse.grading.errors import UserError
-from attncourse.grading.files import in_turn, replace_file
+from attncourse.grading.files import one_process_at_a_time, replace_file
 from attncourse.grading.gradebook.connection import find_gradebook, gradebook_to_read
 from attncourse.grading.gradebook.manual_grading import ManualChange, enter_manual_changes
 from attncourse.grading.gradebook.read import (
@@ -51,11 +46,11 @@ class WrittenAnswer(NamedTuple):
 
 
 def write_answers(course: Path, name: str, db: str | None = None) -> tuple[Path, int]:
-    """Write the answers to an assignment's questions as a table; return its place and their number.
+    """Write the answers to an assignment's questions as a table; return its path and their number.
 
     An answer in which nothing was written has a row, and is not counted.
 
-    Raises ``UserError`` where the assignment asks none, or nothing is graded yet.
+    Raises ``UserError`` if the assignment asks none, or nothing is graded yet.
     """
     answers = read_answers(course, name, db)
     rows = [
@@ -68,7 +63,7 @@ def write_answers(course: Path, name: str, db: str | None = None) -> tuple[Path,
 
 
 def read_answers(course: Path, name: str, db: str | None) -> list[WrittenAnswer]:
-    """Return what was written to each question, from the graded notebooks and the gradebook."""
+    """Return the answers to each question, from graded notebooks and gradebook."""
     questions = {
         cell.grade_id: cell
         for cell in find_assignment(course, name).cells
@@ -95,7 +90,7 @@ def read_answers(course: Path, name: str, db: str | None) -> list[WrittenAnswer]
 
 
 def cell_texts(path: Path) -> dict[str, str]:
-    """Return the text of each marked cell of a notebook by its grade id."""
+    """Return the text of each marked cell of a notebook, by its grade id."""
     texts = {}
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         if grade_id := cell["metadata"].get("nbgrader", {}).get("grade_id"):
@@ -111,7 +106,7 @@ def text_without_question(text: str, released: str) -> str:
 
 
 def most_alike_in_turn(answers: list[WrittenAnswer]) -> list[WrittenAnswer]:
-    """Return the answers, the longest first, each followed by the one that shares most words."""
+    """Return the answers from the longest on, each followed by the one that shares most words."""
     left = sorted(answers, key=lambda a: (-len(a.text), a.student))
     words = {a: frozenset(re.findall(r"\w+", a.text.lower())) for a in left}
     ordered = left[:1]
@@ -130,8 +125,8 @@ def most_alike_in_turn(answers: list[WrittenAnswer]) -> list[WrittenAnswer]:
 def enter_answers(course: Path, name: str, path: Path, db: str | None = None) -> list[str]:
     """Enter points and comments from such a table; return what was entered, in lines.
 
-    An empty cell leaves what there is. Raises ``UserError`` before anything is entered where a row
-    names nobody's answer or has points that the question does not have.
+    An empty cell leaves what there is. Raises ``UserError`` before anything is entered, for a row
+    that is nobody's answer or has points that the question does not have.
     """
     if not path.is_file():
         raise UserError(f"{path} is not there: attncourse written {name} makes one")
@@ -162,7 +157,7 @@ def enter_answers(course: Path, name: str, path: Path, db: str | None = None) ->
 def changes_in(
     row: dict[str, str], answers: dict[tuple[str, str], WrittenAnswer], where: str
 ) -> Iterable[ManualChange]:
-    """Yield what a row changes."""
+    """Yield the changes of points and comment that a row asks for."""
     who = row["student"].strip(), row["question"].strip()
     if who not in answers:
         raise UserError(f"{where}: there is no answer of {who[0] or 'nobody'} to {who[1]}")
@@ -182,12 +177,12 @@ def changes_in(
 
 
 def note_changes(course: Path, name: str, changes: list[ManualChange]) -> None:
-    """Add to the log who entered what and when, as far as this machine knows who one is."""
+    """Add to the log who entered which changes, and when."""
     if not changes:
         return
     who = user_here()
     place = course / "reports" / name / MANUAL_SCORES_FILE
-    with in_turn(place):
+    with one_process_at_a_time(place):
         before = [] if not place.is_file() else [[*row.values()] for row in records_in(place)[1]]
         now = datetime.now(UTC).isoformat(timespec="seconds")
         replace_file(
@@ -196,7 +191,7 @@ def note_changes(course: Path, name: str, changes: list[ManualChange]) -> None:
 
 
 def user_here() -> str:
-    """Return the name of whoever runs this, as far as this machine knows it."""
+    """Return the name of the user who runs this, as far as this machine knows it."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):

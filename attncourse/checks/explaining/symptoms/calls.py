@@ -44,7 +44,7 @@ def only_arguments_changed(trials: tuple[Trial, ...]) -> Symptom | None:
         f"Your results are right, but the call changes {names}. What is handed over belongs to the "
         "caller: assign to a new name, or work on a copy.",
     )
-    return Symptom(mistake.name, True, mistake)
+    return Symptom(mistake.name, sure=True, mistake=mistake)
 
 
 def raised_for_change_in_place(trial: Trial) -> bool:
@@ -82,7 +82,7 @@ def cut_gradients(trials: tuple[Trial, ...]) -> Symptom | None:
         "`.data`, `.numpy()`, `torch.tensor(…)` or `torch.no_grad()` cut the history. Stay with "
         "torch operations on the tensors themselves.",
     )
-    return Symptom(mistake.name, True, mistake)
+    return Symptom(mistake.name, sure=True, mistake=mistake)
 
 
 def first_call_right(trials: tuple[Trial, ...]) -> Symptom | None:
@@ -103,7 +103,7 @@ def first_call_right(trials: tuple[Trial, ...]) -> Symptom | None:
         "left. `self` holds the layers; what is made of the input belongs in a plain name, and is "
         "made anew in every call.",
     )
-    return Symptom(mistake.name, True, mistake)
+    return Symptom(mistake.name, sure=True, mistake=mistake)
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def nothing_returned(trials: tuple[Trial, ...]) -> Symptom | None:
         "Your function gives None back. Is there a `return` at the end, and on every way through "
         "it? What works in place, `list.sort()` say, gives None back as well.",
     )
-    return Symptom(mistake.name, True, mistake, all=False)
+    return Symptom(mistake.name, sure=True, mistake=mistake, all=False)
 
 
 def nothing_run_yet(trials: tuple[Trial, ...]) -> Symptom | None:
@@ -155,7 +155,7 @@ def nothing_run_yet(trials: tuple[Trial, ...]) -> Symptom | None:
         return None
     name, explanation = name_and_explanation
     mistake = Mistake(name, explanation)
-    return Symptom(mistake.name, True, mistake, all=False)
+    return Symptom(mistake.name, sure=True, mistake=mistake, all=False)
 
 
 UNRUN_RESULTS = {

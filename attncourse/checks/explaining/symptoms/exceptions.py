@@ -18,7 +18,7 @@ def unknown_name(trials: tuple[Trial, ...]) -> Symptom | None:
         matches = [m.groups() for t in wrong if (m := re.match(pattern, t.outcome.text))]
         if matches:
             mistake = Mistake(name.format(*matches[0]), cure.format(*matches[0]))
-            return Symptom(mistake.name, True, mistake, all=False)
+            return Symptom(mistake.name, sure=True, mistake=mistake, all=False)
     return None
 
 
@@ -57,7 +57,7 @@ def known_error(trials: tuple[Trial, ...]) -> Symptom | None:
         if matches and sure:
             names = names_in_words(dict.fromkeys(match[1] for match in matches))
             mistake = Mistake(name.format(names), cure.format(names))
-            return Symptom(mistake.name, True, mistake, all=False)
+            return Symptom(mistake.name, sure=True, mistake=mistake, all=False)
     return None
 
 
@@ -201,7 +201,7 @@ def line_of_error(trials: tuple[Trial, ...]) -> Symptom | None:
         (cure for words, _, cure in ERROR_CAUSES if all(re.match(words, t) for t in texts)), ""
     )
     cause = f". {said.removesuffix('.').format('it')}" if said else ""
-    return Symptom(f"{often}it {how} in the line `{line}`{cause}", False)
+    return Symptom(f"{often}it {how} in the line `{line}`{cause}", sure=False)
 
 
 def with_article(name: str) -> str:

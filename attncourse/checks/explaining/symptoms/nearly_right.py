@@ -49,7 +49,7 @@ def other_dtype(trials: tuple[Trial, ...]) -> Symptom | None:
     said = (returned_trials or two_dtypes)[0].said
     if raised:
         text = f"the numbers are right where there are any, but it {said}: {KEEP_DTYPE}"
-        return Symptom(f"{text}; besides, {raised[0].said}", False)
+        return Symptom(f"{text}; besides, {raised[0].said}", sure=False)
     cure = f"{KEEP_DTYPE[0].upper()}{KEEP_DTYPE[1:]}."
     if whole := re.search(r"expected (int\d+)", said):
         cure = f"Return whole numbers, of dtype {whole[1]}."
@@ -58,7 +58,7 @@ def other_dtype(trials: tuple[Trial, ...]) -> Symptom | None:
     right = f"right to the digits of {narrow[1]}" if narrow else "right"
     text = f"The numbers are {right}, but {what}." if returned_trials else f"It {said}."
     mistake = Mistake("the dtype is another one", f"{text} {cure}")
-    return Symptom(mistake.name, True, mistake, all=not two_dtypes)
+    return Symptom(mistake.name, sure=True, mistake=mistake, all=not two_dtypes)
 
 
 def only_dtype_differs(wrong: list[Trial]) -> bool:
@@ -97,16 +97,18 @@ def right_to_single_precision(trials: tuple[Trial, ...]) -> Symptom | None:
         return None  # whole numbers have no digits behind the point to lose
     if way := all_off_one_way(wrong):
         text = f"right but for its last digits: all too {way}, as where a guard is added to a"
-        return result_is(f"{text} divisor, or a number has too few digits", True)
+        return result_is(f"{text} divisor, or a number has too few digits", sure=True)
     if all(largest_difference(p) < 1e-8 * scale_of(p.want) for p in wrong):
-        return result_is("right but for its last digits, of which float32 would lose more", True)
+        return result_is(
+            "right but for its last digits, of which float32 would lose more", sure=True
+        )
     mistake = Mistake(
         "single precision inside",
         "Your results differ from the right ones by about as much as float32 rounds, where the "
         "arguments are float64. Convert nothing, make arrays with `dtype=x.dtype`, and type "
         "numbers in with all their digits.",
     )
-    return Symptom(mistake.name, True, mistake)
+    return Symptom(mistake.name, sure=True, mistake=mistake)
 
 
 def all_off_one_way(wrong: list[Pair]) -> str:
@@ -137,7 +139,7 @@ def axes_squeezed(trials: tuple[Trial, ...]) -> Symptom | None:
         "of the only token. `squeeze` without an axis takes all of them: name the one that is to "
         "go, `.squeeze(-1)`.",
     )
-    return Symptom(mistake.name, True, mistake)
+    return Symptom(mistake.name, sure=True, mistake=mistake)
 
 
 def batch_axes_unprovided(trials: tuple[Trial, ...]) -> Symptom | None:
@@ -176,14 +178,14 @@ def batch_axes_unprovided(trials: tuple[Trial, ...]) -> Symptom | None:
             "not. Is something that is taken from the first, or made of it, used for all? Each of "
             "a batch has its own.",
         )
-        return Symptom(mistake.name, True, mistake, told_beside=False)
+        return Symptom(mistake.name, sure=True, mistake=mistake, told_beside=False)
     mistake = Mistake(
         f"{what} provided for",
         f"Your results are right {how}. Leading axes are batches, any "
         "number of them: count the axes from the end (`axis=-1` or `dim=-1`, `x[..., i, :]`) and "
         "let `@` and broadcasting take the others along.",
     )
-    return Symptom(mistake.name, True, mistake, told_beside=not shaped)
+    return Symptom(mistake.name, sure=True, mistake=mistake, told_beside=not shaped)
 
 
 def is_only_first_right(p: Pair, axes: int) -> bool:

@@ -53,7 +53,7 @@ def wrong_in_a_place(trials: tuple[Trial, ...]) -> Symptom | None:
             continue
         for start, inside in (("right but ", True), ("right only ", False)):
             if all(is_wrong_as_named(p, bad, place, inside) for p, bad in errors):
-                return result_is(f"{start}{words}", True)
+                return result_is(f"{start}{words}", sure=True)
     return None
 
 
@@ -120,14 +120,14 @@ def wrong_in_a_kind(trials: tuple[Trial, ...]) -> Symptom | None:
                 f"with another one than {error}. `assert` raises an AssertionError; write "
                 f"`if …: raise {error}(…)`.",
             )
-        return Symptom(mistake.name, False, mistake)
+        return Symptom(mistake.name, sure=False, mistake=mistake)
     notes = dict.fromkeys(t.case.note for t in wrong)
     if "" not in notes and len(notes) <= 5 and not any(t.case.note in notes for t in right):
-        return result_is(f"right but for this input: {'; '.join(notes)}", False)
+        return result_is(f"right but for this input: {'; '.join(notes)}", sure=False)
     names = dict.fromkeys(t.criterion.name for t in wrong)
     is_any_value_right = any(t.case.raises is None for t in right)
     if is_any_value_right and len(names) <= 3 and not any(t.criterion.name in names for t in right):
-        return result_is(f"right but for this: {'; '.join(names)}", False)
+        return result_is(f"right but for this: {'; '.join(names)}", sure=False)
     return None
 
 
@@ -136,7 +136,7 @@ def wrong_in_a_branch(trials: tuple[Trial, ...]) -> Symptom | None:
     if all(t.case.raises is not None for t in trials if t.stands_out):
         return None
     where = next((words for words, _ in case_branches(trials)), None)
-    return result_is(f"wrong {where}", False) if where else None
+    return result_is(f"wrong {where}", sure=False) if where else None
 
 
 def depends_on_lengths(trials: tuple[Trial, ...]) -> Symptom | None:
@@ -180,7 +180,7 @@ def depends_on_lengths(trials: tuple[Trial, ...]) -> Symptom | None:
         if len(holding) == 1:
             ((key, other),) = holding
             same = f"{other} long" if isinstance(other, int) else f"as long as {axis_named(*other)}"
-            return result_is(f"{verb} only where {axis_named(*key)} is {same}", False)
+            return result_is(f"{verb} only where {axis_named(*key)} is {same}", sure=False)
     return None
 
 

@@ -28,7 +28,7 @@ def broken_facts(trials: tuple[Trial, ...]) -> Symptom | None:
         return None
     plain = any(not compares_facts_alone(t) for t in trials if t.case.raises is None)
     rest = "every result is right, but" if plain else "of what is asked"
-    return Symptom(f"{rest} this does not hold: {'; '.join(broken)}", True)
+    return Symptom(f"{rest} this does not hold: {'; '.join(broken)}", sure=True)
 
 
 def some_facts_broken(trials: tuple[Trial, ...]) -> Symptom | None:
@@ -36,7 +36,7 @@ def some_facts_broken(trials: tuple[Trial, ...]) -> Symptom | None:
     wrong = [t for t in trials if t.wrong and compares_facts_alone(t)]
     both = [(t.outcome.value, t.expected.value) for t in wrong]
     broken = dict.fromkeys(f for got, want in both for f in want if got.get(f) is not want[f])
-    return Symptom(f"this does not hold: {'; '.join(broken)}", False) if broken else None
+    return Symptom(f"this does not hold: {'; '.join(broken)}", sure=False) if broken else None
 
 
 def compares_facts_alone(trial: Trial) -> bool:
@@ -65,7 +65,7 @@ def first_result_right(trials: tuple[Trial, ...]) -> Symptom | None:
     many = "are" if len(right) > 1 else "is"
     besides = all(key.startswith("the gradient") for key in [*parts][1:])
     rest = "every result is right" if besides else f"{names_in_words(right)} {many} right"
-    return Symptom(f"{rest}, but {' and '.join(names)} {how}", True)
+    return Symptom(f"{rest}, but {' and '.join(names)} {how}", sure=True)
 
 
 def result_in_tuple(trials: tuple[Trial, ...]) -> Symptom | None:
@@ -83,7 +83,7 @@ def result_in_tuple(trials: tuple[Trial, ...]) -> Symptom | None:
         "more than the result comes back",
         "You return a tuple. Its first part is the result that is asked for: return that alone.",
     )
-    return Symptom(mistake.name, True, mistake)
+    return Symptom(mistake.name, sure=True, mistake=mistake)
 
 
 def gave_named_results(trial: Trial) -> bool:
@@ -104,7 +104,7 @@ def letters_in_other_case(trials: tuple[Trial, ...]) -> Symptom | None:
         return None
     if any([str(s).lower() for s in got] != [s.lower() for s in want] for got, want in both):
         return None
-    return result_is("right but for small and capital letters", True)
+    return result_is("right but for small and capital letters", sure=True)
 
 
 COUNTED = re.compile(r"(\[[\d, ]*\])( \D+)?")  # ids that came, and how often
@@ -127,7 +127,7 @@ def wrong_frequencies(trials: tuple[Trial, ...]) -> Symptom | None:
         what = "of the ids that a right answer gives there some never come"
     else:
         what = "the right ids come and no others, but more or less often than they should"
-    return Symptom(f"where chance decides, {what}", False)
+    return Symptom(f"where chance decides, {what}", sure=False)
 
 
 def outcomes_in(value: object) -> set[str]:
@@ -170,7 +170,7 @@ def some_parts_wrong(trials: tuple[Trial, ...]) -> Symptom | None:
     if len(wrong_places) == 1:
         verb = f"is {how}" if how else "is wrong"
     rest = "the others are" if len(parts) - len(wrong_places) > 1 else "the other is"
-    return Symptom(f"of the results, the {names} {verb}, and {rest} right", True)
+    return Symptom(f"of the results, the {names} {verb}, and {rest} right", sure=True)
 
 
 def transformed_result(trials: tuple[Trial, ...]) -> Symptom | None:
