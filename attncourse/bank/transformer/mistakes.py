@@ -110,6 +110,19 @@ def sums_dropped(x, steps):
     return x
 
 
+def sums_dropped_where(pre_norm: bool) -> Way:
+    """Return the options in which dropout falls on the sums in pre-norm alone, or in post-norm."""
+
+    def walk(x, steps):
+        block = steps[0].func.__self__
+        return sums_dropped(x, steps) if block.pre_norm == pre_norm else in_turn(x, steps)
+
+    def drop(self, output):
+        return output if self.pre_norm == pre_norm else dropped(self, output)
+
+    return {"walk": walk, "drop": drop}
+
+
 def decoder_layers(d_model, n_heads, d_ff):
     return {
         "self_attention": MultiHeadAttention(d_model, n_heads),
@@ -476,6 +489,7 @@ def of_the_dropout(number_of_branches: int, reads: Way) -> tuple[Recipe, ...]:
         .by(finish=dropped)
         .by(take=dropped)
         .by(walk=sums_dropped, drop=lambda self, output: output)
+        .by(sums_dropped_where(True), sums_dropped_where(False))
         .by(
             drop=lambda self, output: output,
             walk=lambda x, steps: in_turn(
