@@ -208,9 +208,12 @@ def passes_fresh_cases(exercise: Exercise, implementation: Callable) -> bool:
 def is_one_slip(exercise: Exercise, finding: Finding, trials: tuple[Trial, ...], seed: int) -> bool:
     """True if one mistake is all that is wrong with an answer.
 
-    That is one that the exercise knows, or every number is right, and only its form is not.
+    That is one that the exercise knows, also in one branch alone, or every number is right, and
+    only its form is not. What one change of the code mends is no such thing: a grade has no code in
+    which to look for it, so points may not hang on it.
     """
-    known = finding.all and (finding.in_form or finding.mistake in exercise.mistakes)
+    is_known = finding.in_form or finding.in_branch or finding.mistake in exercise.mistakes
+    known = finding.all and is_known
     return known and answers_something(exercise, trials, seed)
 
 
@@ -284,7 +287,7 @@ def once_mended(exercise: Exercise, finding: Finding) -> tuple[CriterionVerdict,
     if not finding.mended:
         return ()
     criteria = judge_criteria(exercise, finding.mended)
-    if finding.rest not in {mistake.name for mistake in exercise.mistakes}:
+    if not finding.alone and finding.rest not in {m.name for m in exercise.mistakes}:
         return criteria
     failed = [c for c in criteria if not c.passed and not c.waits]
     return paid_once(tuple(replace(c, follows=c in failed[1:]) for c in criteria))

@@ -17,6 +17,7 @@ from attncourse.checks.explaining.suspects import Suspect, combined_suspect
 from attncourse.checks.explaining.symptoms.calls import constant_results, varying_results
 from attncourse.checks.explaining.symptoms.exceptions import unknown_name
 from attncourse.checks.explaining.symptoms.looks import first_that_holds, right_but_for
+from attncourse.checks.explaining.symptoms.nearly_right import PRECISION_INSIDE
 from attncourse.checks.explaining.symptoms.pairs import number_pairs
 from attncourse.checks.explaining.symptoms.symptom import Symptom
 from attncourse.checks.explaining.symptoms.transformations import changed_throughout
@@ -30,8 +31,10 @@ class Finding:
 
     ``rest`` is what is still wrong once the mistake is mended, and ``mended`` are the trials as
     they would be then. Nothing is wrong then where the mistake is ``all`` that there is. ``alone``
-    are the trials with each of two known mistakes by itself, where these are all that is wrong.
-    Of a mistake ``in_form`` every number that came is right but for it, whatever the exercise.
+    are the trials with each of two known mistakes by itself, where these are all that is wrong; the
+    second may be the form in which right numbers come.
+    Of a mistake ``in_form`` every number that came is right but for it, whatever the exercise. One
+    ``in_branch`` is made where an option is given, say, and not elsewhere.
     """
 
     mistake: Mistake | None = None
@@ -41,6 +44,7 @@ class Finding:
     all: bool = False
     alone: tuple[tuple[Trial, ...], ...] = ()
     in_form: bool = False
+    in_branch: bool = False
 
 
 class Answer(Protocol):
@@ -170,13 +174,19 @@ def known_claims(search: Search, answer: Answer) -> Iterator[Claim]:
     if branch := search.branch():
         suspect, where = branch
         text = f"{suspect.mistake.explanation} Here that is so {where}."
-        finding = Finding(replace(suspect.mistake, explanation=text), all=True)
+        mistake = replace(suspect.mistake, explanation=text)
+        finding = Finding(mistake, all=True, in_branch=True)
         yield Claim(finding, lambda s, a: s.in_branch(a, where), (suspect,))
     # A second mistake that any exercise knows is surer than one of this exercise, and cheaper:
     # every mistake is tried once here, and with every other below.
     if layers := search.layers():
         suspect, over = layers
         finding = Finding(suspect.mistake, over, search.mended(suspect))
+        # A form costs as much as in an answer whose numbers are right, and the mistake is another.
+        if form := search.form_alone(suspect):
+            finding = replace(finding, alone=(search.all_trials(suspect), form))
+            if over != PRECISION_INSIDE:  # how the right numbers would be rounded is not known
+                finding = replace(finding, mended=form)
         yield Claim(finding, lambda s, a: s.lies_beneath(a) == over, (suspect,))
     # Two known mistakes explain every case: before a mistake and a change of its result, since the
     # second has a name here and only a description there.

@@ -25,6 +25,7 @@ from attncourse.checks.explaining.suspects import (
 from attncourse.checks.explaining.symptoms.looks import (
     left_beside,
     only_precision_wrong,
+    right_but_for,
     symptom_over_mistake,
 )
 from attncourse.checks.explaining.symptoms.pairs import (
@@ -400,6 +401,19 @@ class Search:
         raised = [i for i, t in enumerate(self.all_trials(suspect)) if t.outcome.kind != "value"]
         symptom = symptom_over_mistake(self.beside(suspect))
         return symptom.text if symptom and all(self.agrees(suspect, i) for i in raised) else ""
+
+    def form_alone(self, suspect: Suspect) -> tuple[Trial, ...]:
+        """Return the trials of the form alone that lies over a mistake; none if it is no form.
+
+        What the mistake does stands for what is right, and every number is right but for the form.
+        """
+        over = tuple(
+            replace(t, expected=other.outcome)
+            if t.case.raises is None and other.outcome.kind == "value"
+            else replace(t, answered=None)
+            for t, other in zip(self.trials, self.all_trials(suspect), strict=True)
+        )
+        return over if right_but_for(over) else ()
 
     def shows(self, suspect: Suspect, i: int) -> bool:
         """True if a mistake changes the result of a case, not its gradients alone."""
