@@ -504,6 +504,8 @@ def array_in_a_line(array: np.ndarray) -> str:
 
 def due_to(finding: Finding, trials: tuple[Trial, ...]) -> tuple[Trial, ...]:
     """Return the trials that are wrong because of the mistake; all where none are."""
+    if finding.shown_by:
+        return finding.shown_by
     pairs = zip(trials, finding.mended, strict=True) if finding.mended else ()
     due = tuple(trial for trial, mended in pairs if trial.wrong and not mended.wrong)
     return due or trials

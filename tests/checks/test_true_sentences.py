@@ -225,6 +225,22 @@ def test_of_many_parts_those_that_are_wrong_are_named_alone():
     assert many.startswith("the output is right, but the share, the gradient of a and 4 others are")
 
 
+class FiveTimesAsWide(ALL["transformer.FeedForward"].reference):
+    """A width that no known mistake has, beside another mistake, which the first case shows."""
+
+    def __init__(self, d_model, d_ff=None, activation=None, bias=True):
+        super().__init__(d_model, d_ff or 5 * d_model, activation, bias)
+
+    def forward(self, x):
+        return super().forward(x).abs()
+
+
+def test_the_example_shows_what_is_named():
+    verdict = examine("transformer.FeedForward", FiveTimesAsWide, seed=3)
+    assert verdict.diagnosis.name == "W_1.weight has another shape"
+    assert "your module has W_1.weight of shape" in verdict.example
+
+
 def test_what_ends_in_an_error_is_not_said_to_follow():
     """Nothing came, so nothing is known of what would hold without the error."""
     verdict = examine("transformer.DecoderBlock", OneSharedLayer, seed=11)

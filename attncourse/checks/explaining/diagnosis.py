@@ -34,7 +34,8 @@ class Finding:
     are the trials with each of two known mistakes by itself, where these are all that is wrong; the
     second may be the form in which right numbers come.
     Of a mistake ``in_form`` every number that came is right but for it, whatever the exercise. One
-    ``in_branch`` is made where an option is given, say, and not elsewhere.
+    ``in_branch`` is made where an option is given, say, and not elsewhere. What is ``shown_by`` some
+    trials alone has its example among these.
     """
 
     mistake: Mistake | None = None
@@ -45,6 +46,7 @@ class Finding:
     alone: tuple[tuple[Trial, ...], ...] = ()
     in_form: bool = False
     in_branch: bool = False
+    shown_by: tuple[Trial, ...] = ()
 
 
 class Answer(Protocol):
@@ -261,7 +263,8 @@ def symptom_claim(symptom: Symptom) -> Claim:
     """Return the claim of a symptom, which has to be the first in every draw, in the same words."""
     text = "" if symptom.mistake else symptom.text
     is_all = bool(symptom.mistake) and symptom.all
-    return Claim(Finding(symptom.mistake, symptom=text, all=is_all), shows_first(symptom))
+    finding = Finding(symptom.mistake, symptom=text, all=is_all, shown_by=symptom.shown_by)
+    return Claim(finding, shows_first(symptom))
 
 
 def shows_first(symptom: Symptom) -> Callable[[Search], bool]:

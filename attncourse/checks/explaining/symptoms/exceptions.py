@@ -51,14 +51,15 @@ def lacks_parameters(trials: tuple[Trial, ...]) -> Symptom | None:
     And what ends in an exception that leaves no doubt, in every case that is wrong. What a module
     holds is sure, whatever else is wrong.
     """
-    texts = [t.outcome.text for t in trials if t.wrong]
+    wrong = [t for t in trials if t.wrong]
     for pattern, name, cure in UNFIT + ERROR_CAUSES:
-        matches = [match for text in texts if (match := re.match(pattern, text))]
-        sure = pattern.startswith("your module") or len(matches) == len(texts)
-        if matches and sure:
-            names = names_in_words(dict.fromkeys(match[1] for match in matches))
+        both = [(t, match) for t in wrong if (match := re.match(pattern, t.outcome.text))]
+        sure = pattern.startswith("your module") or len(both) == len(wrong)
+        if both and sure:
+            names = names_in_words(dict.fromkeys(match[1] for _, match in both))
             mistake = Mistake(name.format(names), cure.format(names))
-            return Symptom(mistake.name, True, mistake, all=False)
+            shown_by = tuple(t for t, _ in both)
+            return Symptom(mistake.name, True, mistake, all=False, shown_by=shown_by)
     return None
 
 

@@ -1,9 +1,10 @@
 """A sentence that says what a wrong result has to do with the right one."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from attncourse.checks.exercise import Mistake
+from attncourse.checks.trying.trials import Trial
 
 
 @dataclass(frozen=True)
@@ -15,7 +16,7 @@ class Symptom:
     Some symptoms leave no doubt about the mistake, in whatever exercise. It is ``all`` where
     nothing else is wrong with what came: not where a call ended before it gave anything. One that
     is ``told_beside`` a known mistake is a second one; others may be what the known one does where
-    it is made in another way.
+    it is made in another way. An example is one of the trials that it is ``shown_by``, if any.
     """
 
     text: str
@@ -24,6 +25,7 @@ class Symptom:
     all: bool = True
     of_result: bool = False
     told_beside: bool = True
+    shown_by: tuple[Trial, ...] = field(default=(), compare=False)
 
 
 def result_is(words: str, sure: bool) -> Symptom:
