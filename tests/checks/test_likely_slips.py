@@ -149,3 +149,21 @@ def test_a_likely_slip_has_its_name_and_keeps_the_rest(target, answer, name, res
         assert sum(c.earned for c in follows) == sum(c.possible for c in follows) // 2
         assert 4 * verdict.earned >= verdict.possible
     assert points(ALL[target], answer, 2) == verdict.earned  # asked why or not
+
+
+class NeitherResidualNorDropout(transformer.EncoderBlock):
+    """In pre-norm the first branch is not added, and nothing is dropped."""
+
+    def forward(self, x, mask=None):
+        if not self.pre_norm:
+            return super().forward(x, mask)
+        x = self.attention(self.norm_1(x), mask=mask)
+        return x + self.feed_forward(self.norm_2(x))
+
+
+def test_two_mistakes_of_a_block_are_found_before_the_search_ends():
+    """Of a hundred ways to be wrong there are thousands of pairs: the likely ones come first."""
+    verdict = examine("transformer.EncoderBlock", NeitherResidualNorDropout, seed=7)
+    assert verdict.diagnosis.name == "the residual is missing"
+    assert verdict.rest == "no dropout on what the branches return"
+    assert 4 * verdict.earned >= verdict.possible

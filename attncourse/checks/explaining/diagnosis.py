@@ -34,8 +34,8 @@ class Finding:
     are the trials with each of two known mistakes by itself, where these are all that is wrong; the
     second may be the form in which right numbers come.
     Of a mistake ``in_form`` every number that came is right but for it, whatever the exercise. One
-    ``in_branch`` is made where an option is given, say, and not elsewhere. What is ``shown_by`` some
-    trials alone has its example among these.
+    ``in_branch`` is made where an option is given, say, and not elsewhere. What is ``shown_by``
+    some trials alone has its example among these.
     """
 
     mistake: Mistake | None = None

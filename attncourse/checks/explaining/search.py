@@ -280,11 +280,26 @@ class Search:
         seen = [a for a in composed if self.trial(a, probe).stands_out]
         if self.trials[probe].outcome.kind == "raised":  # which one of the two does alone
             seen = [a for a in seen if self.resembles(a, probe)]
-        for a, b in likely_pairs(seen, composed):  # one of the two shows in the first case
+        # One of the two shows in the first case. Where it does what the answer does there, the pair
+        # is tried first, in a case in which that one alone does not. Where one alone shows and does
+        # something else there, so mostly do both: those pairs come last.
+        next_cases = {a: self.first_disagreement(a) for a in seen if self.agrees(a, probe)}
+        shown = set(seen)
+
+        def rank_and_case(pair: tuple[Suspect, Suspect]) -> tuple[int, int]:
+            showing = [a for a in pair if a in shown]
+            if len(showing) == 2:
+                return 2, probe
+            if showing[0] not in next_cases:
+                return 3, probe
+            return (0 if self.fits(showing[0]) else 1), next_cases[showing[0]]
+
+        for a, b in sorted(likely_pairs(seen, composed), key=lambda pair: rank_and_case(pair)[0]):
             if not self.effort.is_left(PAIRS_SHARE):
                 break
             both = combined_suspect(a, b, self.seed)
-            if both is None or not self.hints_at(both, probe) or not self.exactly(both):
+            case = rank_and_case((a, b))[1]
+            if both is None or not self.hints_at(both, case) or not self.exactly(both):
                 continue
             fitting = self.fits(a) + self.fits(b)
             if fitting == 2:
@@ -292,6 +307,13 @@ class Search:
             elif fitting:
                 hidden.append((a, b))
         yield from hidden
+
+    def first_disagreement(self, suspect: Suspect) -> int:
+        """Return the case that tells most in which a suspect does something else than the answer.
+
+        Where there is none, the case that tells most of all.
+        """
+        return next((i for i in self.order if not self.agrees(suspect, i)), self.order[0])
 
     def rivals(self, suspect: Suspect, partner: Suspect) -> bool:
         """True if a third mistake beside ``partner`` explains all as well as ``suspect`` does.
