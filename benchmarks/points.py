@@ -14,7 +14,7 @@ from itertools import islice
 from attncourse import STEMS
 from attncourse.checks import chapter
 from attncourse.checks.exercise import Between, Mistake
-from attncourse.checks.judging import points
+from attncourse.checks.judging import points_of_answer
 
 
 def ways_of(mistake: Mistake) -> Iterator[Callable]:
@@ -40,7 +40,7 @@ def main() -> None:
         lines = []
         answers = [(m.name, way) for m in exercise.mistakes for way in ways_of(m)]
         for name, way in answers:
-            earned = Counter(points(exercise, way, draw) for draw in range(options.draws))
+            earned = Counter(points_of_answer(exercise, way, draw) for draw in range(options.draws))
             if len(earned) > 1:
                 times = ", ".join(f"{p} × {n}" for p, n in sorted(earned.items()))
                 lines.append(f"    {name}: {times} of {exercise.points}")

@@ -123,11 +123,11 @@ def from_exec(request):
 
     started = request.node.get_closest_marker("from_exec") is not None
     if started:
-        LANES.close()  # that waited
+        LANES.end_idle()  # that waited
     forked_lanes.adopt(not started)
     yield
     if started:
-        LANES.close()
+        LANES.end_idle()
 
 
 def pytest_collection_modifyitems(items):

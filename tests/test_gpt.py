@@ -16,7 +16,7 @@ from attncourse import gpt
 from attncourse.checks import callers, exercises
 from attncourse.checks.exercise import Case
 from attncourse.checks.judging import judge
-from attncourse.checks.trying.outcome import Outcome, Unusable, with_facts
+from attncourse.checks.trying.outcome import Outcome, Unusable, outcome_of_facts
 from attncourse.checks.trying.trials import draw
 from attncourse.gpt import (
     GPT,
@@ -779,9 +779,11 @@ def test_the_judge_works_out_what_is_compared():
     """Whatever another process says came of a case, it says no truth about it."""
     case = Case(use=callers.drawn_with_generators, facts=callers.decided_by_generators)
     same = torch.zeros(3)
-    found = with_facts(case, Outcome("value", [same, same + 1, same, same, same + 1, same + 1]))
+    found = outcome_of_facts(
+        case, Outcome("value", [same, same + 1, same, same, same + 1, same + 1])
+    )
     assert list(found.value.values()) == [True] * 4
-    told = with_facts(case, Outcome("value", dict.fromkeys(found.value, True)))
+    told = outcome_of_facts(case, Outcome("value", dict.fromkeys(found.value, True)))
     assert (told.kind, told.error, told.value) == ("raised", Unusable, None)
 
 

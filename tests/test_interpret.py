@@ -13,7 +13,12 @@ from attncourse import interpret
 from attncourse.bank.interpret.ablate import outputs
 from attncourse.bank.interpret.cases import SIZES, state_of_gpt
 from attncourse.checks import examine
-from attncourse.checks.callers.ablation import COPY, MODEL, gpt_of, logits_of_changed
+from attncourse.checks.callers.ablation import (
+    NAME_OF_COPY,
+    NAME_OF_MODEL,
+    gpt_of,
+    logits_of_changed,
+)
 from attncourse.checks.trying.outcome import Unusable
 from attncourse.gpt import GPT, GPTConfig
 from attncourse.grading.judge.judge import grade_submission
@@ -529,8 +534,8 @@ def test_the_caller_refuses_what_is_no_module():
     with pytest.raises(Unusable, match="returned int"):
         logits_of_changed(lambda *given: 3, config, [(0, 0)], ids_of(4), **state)
     found = logits_of_changed(ablate, config, [(0, 0)], ids_of(4), **state)
-    assert list(found) == [COPY, MODEL]
-    assert not torch.allclose(found[COPY], found[MODEL])
+    assert list(found) == [NAME_OF_COPY, NAME_OF_MODEL]
+    assert not torch.allclose(found[NAME_OF_COPY], found[NAME_OF_MODEL])
 
 
 def test_an_answer_that_changes_the_given_model_is_told_so():

@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any
 
 from attncourse import STEMS
 from attncourse.checks.eligibility import (
-    as_graded,
+    hide_ungraded_names,
     judged_with_name_put_back,
-    not_judged,
     note_on_rerun,
     settled_answer,
-    why_not_the_graded_one,
+    verdict_without_judging,
+    why_other_than_graded,
     why_slowed_down,
     why_unjudged,
 )
@@ -36,9 +36,9 @@ from attncourse.checks.showing.chapter_progress import last_verdicts, progress_o
 from attncourse.checks.showing.spinner import watched_check
 from attncourse.checks.showing.verdict import CheckFailed, Verdict
 from attncourse.checks.showing.verdict_display import VerdictDisplay
-from attncourse.checks.substitution import judged_given_right_ones, wrong_ones
+from attncourse.checks.substitution import judged_with_references, wrong_exercises_called
 from attncourse.checks.trying.asking import in_place
-from attncourse.checks.trying.muted import aloud
+from attncourse.checks.trying.muted import show_anyway
 from attncourse.checks.trying.settings import as_a_process_imports
 from attncourse.support.output import write_line
 
@@ -70,7 +70,7 @@ BROUGHT_BY = {
 
 @dataclass(eq=False)
 class Grader:
-    """Somebody who grades what is checked: the verdicts so far, and a seed if there is one."""
+    """A program that collects verdicts: those so far, and its seed, None for fresh cases."""
 
     verdicts: list[Verdict]
     seed: int | None
@@ -80,30 +80,33 @@ _graders: list[Grader] = []  # at work, the innermost last
 
 
 def is_graded() -> bool:
-    """True if a grader is at work: no student waits, and no notebook is here."""
+    """True inside ``observe``: a grader collects verdicts, and no student waits for one."""
     return bool(_graders)
 
 
 def grader_seed() -> int | None:
-    """Return the seed of the innermost grader that has one."""
+    """Return the seed of the innermost grader that has one, or None."""
     return next((g.seed for g in reversed(_graders) if g.seed is not None), None)
 
 
 def check(target: str, implementation: Callable, variant: str = "") -> None:
     """Show the verdict on ``implementation``; raise ``CheckFailed`` if it is not fully right.
 
-    How many points there are is shown before the mistake is looked for, where that is final.
+    ``target`` is the exercise, "stem.name". The points are shown before the search for the mistake
+    if that cannot change them.
     """
     verdict_display, exercise = VerdictDisplay(display_in_notebook), find_exercise(target, variant)
     with watched_by_student(target):
-        why = None if is_graded() else why_not_the_graded_one(exercise, implementation)
-        hear = None if is_graded() else verdict_display.begin
+        why = None if is_graded() else why_other_than_graded(exercise, implementation)
+        on_points = None if is_graded() else verdict_display.show_points
         verdict = (
-            not_judged(exercise, why) if why else examined(exercise, implementation, hear=hear)
+            verdict_without_judging(exercise, why)
+            if why
+            else examine_exercise(exercise, implementation, on_points=on_points)
         )
     if not is_graded():
         last_verdicts[target] = verdict
-    displayed = verdict_display.end(verdict)
+    displayed = verdict_display.show_verdict(verdict)
     if not verdict.passed:
         raise CheckFailed(verdict, displayed, verdict_display.said) from None
     if not displayed:
@@ -119,83 +122,90 @@ def examine(
 ) -> Verdict:
     """Return the verdict on ``implementation``. The same seed gives the same cases.
 
-    Without ``explain`` it says what is right and what is not, and no mistake is looked for.
+    Without ``explain`` it says what is right and what is wrong, and names no mistake.
 
-    In a notebook, without a seed, an answer counts as right that is right, given right ones in
-    place of wrong ones that it calls; and one that is wrong then, too, is told its own mistake.
+    In a notebook, without a seed, an answer that calls wrong answers to earlier exercises is judged
+    once more with right ones in their place: it may be right then, or its own mistake is named.
 
-    Raises ``ValueError`` for a target that is no exercise, and for a variant that it has not; never
-    for a wrong answer.
+    Raises ``ValueError`` if there is no such exercise or variant; never for a wrong answer.
     """
     with watched_by_student(target):
-        return examined(find_exercise(target, variant), implementation, seed, explain=explain)
+        return examine_exercise(
+            find_exercise(target, variant), implementation, seed, explain=explain
+        )
 
 
 def watched_by_student(target: str) -> AbstractContextManager[None]:
-    """Return ``watched`` where somebody waits for the check; a grader does not."""
+    """Return ``watched_check`` where a student waits; for a grader a context that does nothing."""
     return nullcontext() if is_graded() else watched_check(target)
 
 
-def examined(
+def examine_exercise(
     exercise: Exercise,
     implementation: Callable,
     seed: int | None = None,
-    hear: Callable[[Verdict], None] | None = None,
+    on_points: Callable[[Verdict], None] | None = None,
     explain: bool = True,
 ) -> Verdict:
-    """Return the verdict that ``examine`` returns.
+    """Return the verdict that ``examine`` returns, and hand it to every grader at work.
 
-    ``hear`` is called with the points as soon as they are final.
+    ``on_points`` is called with the points as soon as they are final.
     """
     from attncourse.checks import judging
 
     judge = partial(judging.judge, explain=explain)
-
-    fresh = seed is None
-    if fresh and grader_seed() is not None:
+    has_fresh_cases = seed is None
+    if has_fresh_cases and grader_seed() is not None:
         seed = zlib.crc32(f"{grader_seed()} {exercise.target}".encode())
-    around = chapter(exercise.stem)
+    chapter_exercises = chapter(exercise.stem)
     if not is_graded():
-        implementation = settled_answer(exercise, implementation, around)
-    why = why_slowed_down() or why_unjudged(exercise, implementation, around, graded=is_graded())
+        implementation = settled_answer(exercise, implementation, chapter_exercises)
+    why = why_slowed_down() or why_unjudged(
+        exercise, implementation, chapter_exercises, graded=is_graded()
+    )
     if why or is_graded():
-        verdict = not_judged(exercise, why) if why else judge(exercise, implementation, seed)
+        verdict = (
+            verdict_without_judging(exercise, why) if why else judge(exercise, implementation, seed)
+        )
         for grader in _graders:
             grader.verdicts.append(verdict)
         return verdict
 
     def is_right(other: Exercise, answer: Callable) -> bool:
-        answer = settled_answer(other, answer, around)
-        return why_unjudged(other, answer, around) is None and judging.passes_fresh_cases(
-            other, answer
-        )
+        """True if the answer to another exercise of the chapter can be judged, and passes."""
+        answer = settled_answer(other, answer, chapter_exercises)
+        if why_unjudged(other, answer, chapter_exercises) is not None:
+            return False
+        return judging.passes_fresh_cases(other, answer)
 
     @cache
-    def others() -> tuple[Exercise, ...]:
-        if exercise.variant or not fresh:  # ours are in the book's convention
+    def wrong_answers_called() -> tuple[Exercise, ...]:
+        """Return the exercises whose wrong answers this one calls; worked out once, if at all."""
+        if exercise.variant or not has_fresh_cases:  # ours are in the book's convention
             return ()
-        return wrong_ones(exercise, implementation, around, is_right)
+        return wrong_exercises_called(exercise, implementation, chapter_exercises, is_right)
 
-    def first(verdict: Verdict) -> None:
-        if hear and not others():
-            hear(verdict)
+    def report_points(verdict: Verdict) -> None:
+        """Report the points, unless right answers in place of wrong ones may still change them."""
+        if on_points and not wrong_answers_called():
+            on_points(verdict)
 
-    with as_graded(exercise, implementation, around):
-        verdict = judge(exercise, implementation, seed, first)
-        if not (verdict.passed or exercise.variant or not fresh):
+    with hide_ungraded_names(exercise, implementation, chapter_exercises):
+        verdict = judge(exercise, implementation, seed, report_points)
+        if not (verdict.passed or exercise.variant or not has_fresh_cases):
             verdict = judged_with_name_put_back(
                 verdict, implementation, partial(judge, exercise, seed=verdict.seed)
             )
-            verdict = judged_given_right_ones(
-                verdict, implementation, others(), partial(judge, exercise)
+            verdict = judged_with_references(
+                verdict, implementation, wrong_answers_called(), partial(judge, exercise)
             )
-    return replace(verdict, note=note_on_rerun(exercise, implementation, around))
+    return replace(verdict, note=note_on_rerun(exercise, implementation, chapter_exercises))
 
 
 def progress(stem: str) -> None:
-    """Show which of a chapter's exercises the checks of this session saw done, and what is next.
+    """Show which of a chapter's exercises this session's checks found right, and which is next.
 
-    Raises ``ValueError`` for what is no chapter.
+    ``stem`` names the chapter. Raises ``ValueError`` if there is no such chapter.
     """
     if stem not in STEMS:
         raise ValueError(f"expected a chapter ({', '.join(STEMS)}), got {stem!r}")
@@ -211,9 +221,9 @@ def exercises() -> dict[str, Exercise]:
 
 @contextmanager
 def observe(seed: int | None = None) -> Iterator[list[Verdict]]:
-    """Collect every verdict made inside the ``with`` block: for graders.
+    """Yield a list that every verdict made inside the ``with`` block is appended to: for graders.
 
-    With a seed, a verdict that asks for fresh cases gets those that follow from it and the target.
+    With a seed, checks that ask for fresh cases draw them from it and from the exercise's target.
     """
     grader = Grader([], seed)
     _graders.append(grader)
@@ -225,14 +235,15 @@ def observe(seed: int | None = None) -> Iterator[list[Verdict]]:
 
 @cache
 def chapter(stem: str) -> tuple[Exercise, ...]:
-    """Return one chapter's exercises. Loads that chapter only, so NumPy chapters need no torch."""
+    """Return one chapter's exercises. Only that chapter is loaded: NumPy's need no torch."""
     return bank_of(stem).EXERCISES
 
 
 def bank_of(stem: str, module: str = "") -> Any:
-    """Return ``attncourse.bank.<stem>``, or a module in it, imported as in a fresh process.
+    """Return the module ``attncourse.bank.<stem>``, imported with a fresh process's settings.
 
-    Raises ``ModuleNotFoundError`` in one sentence where a library is not there that it takes.
+    ``module`` names one inside it, with a dot (".variants"). Raises ``ModuleNotFoundError`` in one
+    sentence, with how to install it, for an optional library that the chapter needs.
     """
     try:
         with as_a_process_imports():
@@ -246,9 +257,9 @@ def bank_of(stem: str, module: str = "") -> Any:
 
 
 def find_exercise(target: str, variant: str = "") -> Exercise:
-    """Return the exercise called ``target``; ``ValueError``, with the nearest names, without one.
+    """Return the exercise called ``target``, or its ``variant`` of that name.
 
-    In the convention of a ``variant``, where one is named.
+    Raises ``ValueError``, with the most similar names, if there is none.
     """
     stem = target.split(".")[0] if isinstance(target, str) else ""
     if stem in STEMS:
@@ -262,7 +273,7 @@ def find_exercise(target: str, variant: str = "") -> Exercise:
 
 @cache
 def find_variant(exercise: Exercise, name: str) -> Exercise:
-    """Return the exercise in the variant of this name; ``ValueError`` with those that it has."""
+    """Return the exercise in the variant of this name; ``ValueError`` names those that exist."""
     from attncourse.checks.variants.variant import exercise_in_variant
 
     known = [v for v in variants_of(exercise.stem) if exercise.name in v.adapters]
@@ -274,21 +285,24 @@ def find_variant(exercise: Exercise, name: str) -> Exercise:
 
 
 def variants_of(stem: str) -> "tuple[Variant, ...]":
-    """Return the variants of a chapter's exercises; they are loaded when somebody asks for one."""
+    """Return the variants of a chapter's exercises, () if it has none; loads their module."""
     if find_spec(".variants", bank_of(stem).__name__) is None:
         return ()
     return bank_of(stem, ".variants").VARIANTS
 
 
 def display_in_notebook(thing: Any, **how: Any) -> Any:
-    """Display it as HTML where a notebook can show it; return None where none can."""
+    """Display a thing as HTML in a notebook; return a display's handle or True, None elsewhere.
+
+    Keywords go to ``IPython.display.display``, which returns a handle if one is asked for.
+    """
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     if shell is None or not hasattr(shell, "kernel"):
         return None
     from IPython.display import display
 
-    with aloud():
+    with show_anyway():
         return display(thing, **how) or True
 
 

@@ -25,21 +25,26 @@ from attncourse.checks.reading.cells import (
     kind_of,
 )
 from attncourse.checks.showing.verdict import CriterionVerdict, Verdict
-from attncourse.checks.substitution import functions_of, names_called, names_exchanged, namespace_of
+from attncourse.checks.substitution import exchange_names, functions_of, names_called, namespace_of
 from attncourse.checks.trying.muted import muted
-from attncourse.checks.trying.unavailable import taken_away, why_unavailable, without_ours
+from attncourse.checks.trying.unavailable import block_own_solutions, hide_names, why_unavailable
 from attncourse.support.limited_thread import is_slowed_down
 
-Around = tuple[Exercise, ...]
+ChapterExercises = tuple[Exercise, ...]
 WRITE_IN_CELL_HINT = "Write it in the answer's cell, run that, then this check."
 
 
 def why_unjudged(
-    exercise: Exercise, implementation: Any, around: Around, *, graded: bool = False
+    exercise: Exercise,
+    implementation: Any,
+    chapter_exercises: ChapterExercises,
+    *,
+    graded: bool = False,
 ) -> Unjudged | None:
     """Return why an answer cannot be judged; None where it can.
 
-    ``around`` are the chapter's exercises. Where it is ``graded``, a grader has run the cells.
+    ``graded`` is True for a grader, who runs all cells in order, so that only whether the answer
+    can be called is asked.
     """
     here = None if graded else cells_here()
     name = exercise.name
@@ -47,10 +52,14 @@ def why_unjudged(
         is_current = implementation is here.names.get(name, NOT_THERE)
         if is_current and (why := here.why_unjudged(name, implementation)):
             return why
-        if said := why_unavailable(exercise.stem, implementation, here.writes):
+        if said := why_unavailable(exercise.stem, implementation, here.may_have_written):
             return Unjudged(said, WRITE_IN_CELL_HINT)
-        for other, value in names_used(implementation, around).items():
-            if why := here.why_unjudged(other, value) if functions_of(value) else here.gone(other):
+        for other, value in names_used(implementation, chapter_exercises).items():
+            if (
+                why := here.why_unjudged(other, value)
+                if functions_of(value)
+                else here.why_gone(other)
+            ):
                 return Unjudged(f"{why.why} (`{name}` calls it)", why.to_do)
     if callable(implementation):
         return None
@@ -59,11 +68,13 @@ def why_unjudged(
     )
 
 
-def settled_answer(exercise: Exercise, implementation: Any, around: Around) -> Any:
-    """Return an answer as a grader finds it; its cell, and those of what it calls, may run again.
+def settled_answer(
+    exercise: Exercise, implementation: Any, chapter_exercises: ChapterExercises
+) -> Any:
+    """Return the answer that a grader will find; its cell, and those of names it reads, may rerun.
 
-    If it comes from this package, its cell runs once more without the package, and what that gives
-    is the answer, if it gives anything.
+    If it comes from this package, its cell runs once more without the package; the value that this
+    gives, if any, is the answer. In a script the answer comes back as it is.
     """
     here = cells_here()
     if here is None or implementation is not here.names.get(exercise.name, NOT_THERE):
@@ -72,60 +83,74 @@ def settled_answer(exercise: Exercise, implementation: Any, around: Around) -> A
         # The answer's own cell first: what it makes now says which names it reads.
         settle_name(exercise.name, exercise.stem, here)
         implementation = here.names.get(exercise.name, NOT_THERE)
-        for name in names_used(implementation, around):
+        for name in names_used(implementation, chapter_exercises):
             settle_name(name, exercise.stem, here)
     return implementation
 
 
 def settle_name(name: str, stem: str, here: CellRuns) -> None:
-    """Have a name hold what its cell makes in a grader's process, which may run the cell once more.
+    """Set a notebook's name to what its cell makes for a grader; the cell may run once more.
 
-    Where the value comes from a file that a grader lacks, the cell runs without that file. If the
-    name then gets a value that can be graded, that value stays, with a note that says so.
+    If the value comes from this package or from a file that a grader lacks, the cell runs without
+    these. A value that can be graded then stays under the name, and the run gets a note on that.
     """
-    here.settle(name)
+    here.complete_newest(name)
     value = here.names.get(name, NOT_THERE)
-    if value is NOT_THERE or not (said := why_unavailable(stem, value, here.writes)):
+    if value is NOT_THERE or not (said := why_unavailable(stem, value, here.may_have_written)):
         return
-    with without_ours(stem):
-        run = here.again(name)
-    if run and not why_unavailable(stem, here.names[name], here.writes):
+    with block_own_solutions(stem):
+        run = here.run_again(name)
+    if run and not why_unavailable(stem, here.names[name], here.may_have_written):
         run.note = f"{said}; what its cell defines without it was judged"
 
 
-def note_on_rerun(exercise: Exercise, implementation: Any, around: Around) -> str:
-    """Return a note on how an answer was obtained where running its cells alone did not give it."""
+def note_on_rerun(
+    exercise: Exercise, implementation: Any, chapter_exercises: ChapterExercises
+) -> str:
+    """Return the notes on runs that gave an answer, and names it reads, in another way; else ""."""
     here = cells_here()
     if here is None or implementation is not here.names.get(exercise.name, NOT_THERE):
         return ""
-    names = [exercise.name, *names_used(implementation, around)]
+    names = [exercise.name, *names_used(implementation, chapter_exercises)]
     return "; ".join(dict.fromkeys(filter(None, map(here.note, names))))
 
 
-def names_used(implementation: Any, around: Around) -> dict[str, Any]:
-    """Return the notebook's names that an answer reads, without the chapter's exercises."""
-    here, names, ends = cells_here(), namespace_of(implementation), {e.name for e in around}
+def names_used(implementation: Any, chapter_exercises: ChapterExercises) -> dict[str, Any]:
+    """Return name and value of the notebook's names that an answer reads.
+
+    The chapter's exercises are left out. Empty where the answer is not from this notebook.
+    """
+    here, names, exercise_names = (
+        cells_here(),
+        namespace_of(implementation),
+        {e.name for e in chapter_exercises},
+    )
     if here is None or names is not here.names:
         return {}
-    return {name: names[name] for name in names_called(implementation, names, ends) - ends}
+    return {
+        name: names[name]
+        for name in names_called(implementation, names, exercise_names) - exercise_names
+    }
 
 
 @contextmanager
-def as_graded(exercise: Exercise, implementation: Any, around: Around) -> Iterator[None]:
-    """Take away what an answer calls and a grader's machine has not."""
-    values = names_used(implementation, around)
+def hide_ungraded_names(
+    exercise: Exercise, implementation: Any, chapter_exercises: ChapterExercises
+) -> Iterator[None]:
+    """Hide, inside the ``with`` block, names that an answer reads and a grader's machine lacks."""
+    values = names_used(implementation, chapter_exercises)
     here = cells_here()
     # In a script nothing is known of cells, and every file counts as one that was written.
-    writes = here.writes if here else lambda file: True
+    writes = here.may_have_written if here else lambda file: True
     said = {name: why_unavailable(exercise.stem, value, writes) for name, value in values.items()}
-    with taken_away(namespace_of(implementation), {n: text for n, text in said.items() if text}):
+    with hide_names(namespace_of(implementation), {n: text for n, text in said.items() if text}):
         yield
 
 
-def why_not_the_graded_one(exercise: Exercise, implementation: Any) -> Unjudged | None:
-    """Return why a check does not judge: it was given something else than what is graded.
+def why_other_than_graded(exercise: Exercise, implementation: Any) -> Unjudged | None:
+    """Return why an answer is not judged that is not the one to be graded; None if it is that.
 
-    What is graded is what the notebook has under the exercise's name. None where that was given.
+    Graded is what the notebook holds under the exercise's name. In a script every answer is judged.
     """
     here = cells_here()
     name = exercise.name
@@ -136,20 +161,23 @@ def why_not_the_graded_one(exercise: Exercise, implementation: Any) -> Unjudged 
 
 
 def why_slowed_down() -> Unjudged | None:
-    """Return why nothing can be judged while an earlier call still runs that nothing could end."""
+    """Return why nothing is judged while an endless earlier call still runs; None if none does."""
     if not is_slowed_down():
         return None
     why = "an earlier answer's call still runs, and nothing here can end it"
     return Unjudged(why, "Restart the kernel, run the cells above this one, then this check.")
 
 
-def not_judged(exercise: Exercise, why: Unjudged) -> Verdict:
-    """Return the verdict where nothing was judged."""
+def verdict_without_judging(exercise: Exercise, why: Unjudged) -> Verdict:
+    """Return the verdict of an answer that was not judged: no points, and the reason ``why``."""
     criteria = tuple(
-        CriterionVerdict(c.name, False, 0, c.points, why.why, why.why) for c in exercise.criteria
+        CriterionVerdict(
+            c.name, passed=False, earned=0, possible=c.points, message=why.why, brief=why.why
+        )
+        for c in exercise.criteria
     )
     about = {"section": exercise.section, "variant": exercise.variant, "unwritten": why.open}
-    if why.stub:  # as of a function that raises when it is called
+    if why.stub:  # an unfinished cell: the same verdict as on a function that is not written
         read = index()[exercise.target].address if exercise.target in index() else ""
         return Verdict(exercise.target, criteria, 0, read=read, **about)
     return Verdict(exercise.target, criteria, 0, unjudged=why.why, to_do=why.to_do, **about)
@@ -161,9 +189,10 @@ def not_judged(exercise: Exercise, why: Unjudged) -> Verdict:
 def judged_with_name_put_back(
     wrong: Verdict, implementation: Any, judge: Callable[[Any], Verdict]
 ) -> Verdict:
-    """Return the verdict on a wrong answer that reads a name which another statement has taken.
+    """Return the verdict on a wrong answer with the statement that overwrote a name it reads.
 
-    That is said where the answer is better with what the name stood for before.
+    A statement is blamed if the answer earns more with the name's earlier value; if none is,
+    ``wrong`` comes back as it is.
     """
     here = cells_here()
     names = namespace_of(implementation)
@@ -171,16 +200,16 @@ def judged_with_name_put_back(
         return wrong
     # Sorted, since the first name that helps is told: a set has another order in every process.
     for name in sorted(names_called(implementation, names, set())):
-        taken = here.taken(name) or taken_by_star(name, here)
+        taken = here.binding_of(name) or star_import_taking(name, here)
         if taken is None or isinstance(names[name], types.FunctionType | type | types.ModuleType):
             continue
-        star = built_ins_of_star(taken[1].node)
-        built_in = {
-            star_name: getattr(builtins, star_name) for star_name in star if star_name in names
-        }
-        candidates = [built_in] if star else ({name: v} for v in earlier_values(name, here, taken))
-        for before in candidates:
-            with names_exchanged(names, before):
+        starred = built_ins_overwritten(taken[1].node)
+        if starred:  # all names that it took are put back together: the answer may read several
+            candidates = iter([{n: getattr(builtins, n) for n in starred if n in names}])
+        else:
+            candidates = ({name: value} for value in earlier_values(name, here, taken))
+        for earlier in candidates:
+            with exchange_names(names, earlier):
                 mended = judge(implementation)
             if mended.passed or mended.earned > wrong.earned:
                 return verdict_on_taken_name(wrong, mended, name, taken)
@@ -190,20 +219,20 @@ def judged_with_name_put_back(
 def verdict_on_taken_name(
     wrong: Verdict, mended: Verdict, name: str, taken: tuple[CellRun, Statement]
 ) -> Verdict:
-    """Return the wrong verdict with the cause that another statement took a ``name`` it needs.
+    """Return the wrong verdict with its cause: another statement overwrote a ``name`` it needs.
 
-    ``mended`` is the verdict with the name put back; ``taken`` is the statement, with its run.
+    ``mended`` is the verdict with the name put back; ``taken`` is that statement, with its run.
     """
     run, statement = taken
-    mistake = name_taken(name, str(statement), run.place)
+    mistake = taken_name_mistake(name, str(statement), run.place)
     rest = "" if mended.passed else mended.in_short
     return replace(
         wrong, diagnosis=mistake, symptom="", rest=rest, worth=mended.earned - wrong.earned
     )
 
 
-def name_taken(name: str, statement: str, place: str) -> Mistake:
-    """Return the mistake that a statement took a name, wherever it is found."""
+def taken_name_mistake(name: str, statement: str, place: str) -> Mistake:
+    """Return the mistake that a statement in ``place`` overwrote a name; a grader uses it, too."""
     cure = f"Give that another name, and run again the cell where `{name}` comes from."
     if statement.endswith("import *"):
         cure = "Import what you need by its name, and restart the kernel before you run all cells."
@@ -213,28 +242,34 @@ def name_taken(name: str, statement: str, place: str) -> Mistake:
     )
 
 
-def taken_by_star(name: str, here: CellRuns) -> tuple[CellRun, Statement] | None:
-    """Return the newest ``from … import *`` that took a name of Python's own."""
+def star_import_taking(name: str, here: CellRuns) -> tuple[CellRun, Statement] | None:
+    """Return the newest ``from … import *`` that overwrote a built-in, with its run; or None."""
     for run in reversed(here.runs):
         for statement in reversed(run.statements):
-            if name in built_ins_of_star(statement.node):
+            if name in built_ins_overwritten(statement.node):
                 return run, statement
     return None
 
 
-def built_ins_of_star(node: ast.stmt) -> set[str]:
-    """Return the names of Python's own that ``from … import *`` takes of a loaded module."""
+def built_ins_overwritten(node: ast.stmt) -> set[str]:
+    """Return the built-in names that ``from … import *`` overwrites; none for another statement.
+
+    Its module is not imported to find out: one that is not loaded overwrites none.
+    """
     if not isinstance(node, ast.ImportFrom) or node.names[0].name != "*":
         return set()
     module = sys.modules.get(node.module or "")
+    if not module:
+        return set()
     names = getattr(module, "__all__", None) or [n for n in dir(module) if not n.startswith("_")]
-    return {n for n in names if hasattr(builtins, n)} if module else set()
+    return {n for n in names if hasattr(builtins, n)}
 
 
 def earlier_values(name: str, here: CellRuns, taken: tuple[CellRun, Statement]) -> Iterator[Any]:
-    """Yield the earlier values of a name.
+    """Yield the value that a name had before a statement took it, if one can be found.
 
-    They come from imports and definitions of earlier cells, or are built in.
+    It is what the newest earlier import or definition gives when it is executed again; where there
+    is none, the built-in of that name.
     """
     run, statement = taken
     for earlier in reversed(here.runs[: here.runs.index(run) + 1]):
@@ -244,12 +279,12 @@ def earlier_values(name: str, here: CellRuns, taken: tuple[CellRun, Statement]) 
                 and name in candidate.stores
                 and isinstance(candidate.node, BINDING_STATEMENTS)
             ):
-                made = dict(here.names)  # a copy: the notebook's own names stay as they are
+                namespace = dict(here.names)  # a copy: the notebook's own names stay as they are
                 try:
-                    exec(compile(ast.Module([candidate.node], []), "<cell>", "exec"), made)
+                    exec(compile(ast.Module([candidate.node], []), "<cell>", "exec"), namespace)
                 except Exception:  # a file that is gone, a base that has changed
                     continue
-                yield made[name]
+                yield namespace[name]
                 return
     if hasattr(builtins, name):
         yield getattr(builtins, name)

@@ -14,20 +14,20 @@ REFUSED = "refused"  # what a wrong implementation says when it raises by its ow
 
 
 def call_it(implementation: Callable, *args, **kwargs) -> Any:
-    """Return what an implementation makes of the case's arguments: the ordinary way to use it."""
+    """Return the implementation's result for a case's arguments: the plain ``use`` of a case."""
     return implementation(*args, **kwargs)
 
 
 @dataclass(frozen=True)
 class Case:
-    """One use of the implementation. What it should return is what the reference returns.
+    """One use of the implementation, whose right result is the one that the reference gives.
 
     ``note`` says what is special about the case ("n = 1"). ``raises`` is the exception that
     right answers raise here. ``use`` is the caller where a plain call is not enough: to take
     gradients, or to build a module and load its weights (see ``callers``). ``shown`` replaces
-    the argument list in messages. ``facts`` are what is compared in place of the value, worked out
-    of it by who judges: an answer's own process says what came, and never that it is right.
-    ``repeats`` is the case of which this is the call, made once more.
+    the argument list in messages. ``facts`` turns the value into what is compared in its place. It
+    runs where the verdict is made: the answer's own process reports its value, and is never asked
+    whether that is right. ``repeats`` is the earlier case whose call this one makes once more.
     """
 
     args: tuple = ()
@@ -55,12 +55,12 @@ class Criterion:
 
 
 def unchanged(points: int = 1) -> Criterion:
-    """Return the criterion that no call, in any other criterion, changed an argument in place."""
+    """Return the criterion that no call of the other criteria changes an argument in place."""
     return Criterion("does not change its arguments", points, unchanged=True)
 
 
 class Between(NamedTuple):
-    """Every positive number from one to another, or with a minus sign from one to another."""
+    """All numbers from ``low`` to ``high``, which are both positive or both negative."""
 
     low: float
     high: float
@@ -68,10 +68,10 @@ class Between(NamedTuple):
 
 @dataclass(frozen=True)
 class Family:
-    """A mistake of any size: ``make(value)`` is the wrong implementation for one.
+    """A mistake of any size: ``make(value)`` is the wrong implementation with that value.
 
-    ``values`` are those to try, or all ``Between`` two: then the one is found that does what an
-    answer does. The right value must not be among them.
+    ``values`` are those to try one by one, or a range (``Between``), in which the one value is
+    searched for that reproduces an answer. The right value must not be among them.
     """
 
     make: Callable[[Any], Callable]
@@ -82,8 +82,8 @@ class Family:
 class Mistake:
     """A usual mistake: a wrong implementation, its name, and the sentences that put it right.
 
-    ``family`` are the same mistake with other numbers, ``also`` other ways to make it. What is
-    recognised in any exercise (see ``symptoms``) has no wrong implementation.
+    ``family`` makes the same mistake with other numbers; ``also`` holds further implementations of
+    it. A mistake that is recognised in any exercise (see ``symptoms``) has no wrong implementation.
     """
 
     name: str
@@ -101,17 +101,20 @@ class Composed(NamedTuple):
 
 
 def composition(build: Callable) -> Callable:
-    """Mark ``build(decision=option, …)``, which makes an implementation out of decisions.
+    """Return ``build(decision=option, …)`` as a function whose results keep what was chosen.
 
-    An option that is left out is the right one, so ``build()`` is a right answer and each wrong
-    option a mistake; several at once are several mistakes. What was chosen is kept with the
-    implementation (``parts_of``), so that a diagnosis can try two mistakes together.
+    ``build`` makes an implementation out of decisions. An option that is left out is the right one,
+    so ``build()`` is a right answer and each wrong option a mistake; several at once are several
+    mistakes. The options are kept with the implementation (``parts_of``), so that a diagnosis can
+    try two mistakes together.
     """
     signature = inspect.signature(build)
+    # The name of ``**options``, under which ``bind`` puts what is no named parameter.
     rest = next((p.name for p in signature.parameters.values() if p.kind is p.VAR_KEYWORD), "")
 
     @wraps(build)
     def compose(*args, **options):
+        """Return the implementation made of these options, which it keeps."""
         chosen = dict(signature.bind(*args, **options).arguments)
         chosen |= chosen.pop(rest, {})
         implementation = build(**chosen)
@@ -133,8 +136,8 @@ class Exercise:
     ``section`` is the heading of the page to read again. ``forbids`` names library functions that
     the answer may not hand its work to. ``picture`` draws matrices in the verdict. ``limit`` is
     the time in seconds that one call may take. ``excludes`` are the kinds of input that no case has
-    to cover, each with the reason in the exercise's text (see ``tools/grid.py``). What a
-    ``variant`` makes of an exercise has the ``published`` one with it (see ``variants``).
+    to cover, each with the reason in the exercise's text (see ``tools/grid.py``). An exercise in a
+    ``variant``'s convention keeps the one in the book's as ``published`` (see ``variants``).
     """
 
     target: str
@@ -152,7 +155,7 @@ class Exercise:
     published: "Exercise | None" = None
 
     def __hash__(self) -> int:
-        """Return the hash of the name alone: it is asked for at every try of a case."""
+        """Return a hash of the name alone: all fields would be slow, and each try asks for it."""
         return hash((self.target, self.variant))
 
     @property
@@ -172,6 +175,9 @@ class Exercise:
 
 
 def exercise(reference: Callable, **about: Any) -> Exercise:
-    """Return the exercise on a chapter's function or class, which gives it its name."""
+    """Return the exercise on a chapter's function or class, with these other fields.
+
+    Its target is the chapter's stem and the reference's name.
+    """
     stem = reference.__module__.rpartition(".")[2]
     return Exercise(f"{stem}.{reference.__name__}", reference, **about)

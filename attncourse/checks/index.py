@@ -15,7 +15,7 @@ INDEX_FILE = Path(__file__).with_name("index.json")
 
 
 @dataclass(frozen=True)
-class Known:
+class IndexEntry:
     """An exercise's target, points and minutes, and where in the book its section stands."""
 
     target: str
@@ -25,17 +25,17 @@ class Known:
 
     @property
     def stem(self) -> str:
-        """Return the stem of the chapter."""
+        """Return the stem of the chapter: ``"kqv"`` of ``"kqv.project"``."""
         return self.target.split(".")[0]
 
     @property
     def name(self) -> str:
-        """Return the name of the function or class."""
+        """Return the name of the function or class: ``"project"`` of ``"kqv.project"``."""
         return self.target.split(".")[1]
 
     @property
     def address(self) -> str:
-        """Return the section in the book on the web; empty where the book is not there."""
+        """Return the section's web address; "" where the book is not on the web."""
         return address_of(self.page)
 
 
@@ -46,9 +46,11 @@ def read_index() -> dict:
 
 
 @cache
-def index() -> dict[str, Known]:
-    """Return every exercise by its target, in the order of the course."""
-    return {target: Known(target, **about) for target, about in read_index()["exercises"].items()}
+def index() -> dict[str, IndexEntry]:
+    """Return what is known of every exercise, by its target, in the order of the course."""
+    return {
+        target: IndexEntry(target, **about) for target, about in read_index()["exercises"].items()
+    }
 
 
 @cache
@@ -58,19 +60,25 @@ def question_points() -> dict[str, int]:
 
 
 def address_of(page: str) -> str:
-    """Return a page of the book, or a place on one, on the web."""
+    """Return the web address of a page, given relative to the book; "" if it has none.
+
+    The page may end in a place on it, ``#…``.
+    """
     site = read_index()["site"]
     return site + page if site and page else ""
 
 
 def guide_address(exercise: Exercise, mistake: Mistake | None) -> str:
-    """Return the field guide's entry on a mistake; empty for one that has none."""
-    place = guide_place(exercise, mistake)
-    return address_of(f"book/field_guide.html#{place}") if place else ""
+    """Return the web address of the field guide's entry on a mistake; "" if it has none."""
+    entry_id = guide_place(exercise, mistake)
+    return address_of(f"book/field_guide.html#{entry_id}") if entry_id else ""
 
 
 def guide_place(exercise: Exercise, mistake: Mistake | None) -> str:
-    """Return the id of the entry. A number tells names apart that differ in signs alone."""
+    """Return the HTML id of the field guide's entry on a mistake; "" if it has none.
+
+    Names that differ in signs alone make one id: all but the first get a number.
+    """
     names = [m.name for m in exercise.mistakes]
     if mistake is None or mistake.name not in names:
         return ""
@@ -81,5 +89,5 @@ def guide_place(exercise: Exercise, mistake: Mistake | None) -> str:
 
 
 def name_of_place(text: str) -> str:
-    """Return a text as the name of a place on a page."""
+    """Return a text as an HTML id: in lower case, with "-" for all but letters and digits."""
     return re.sub(r"[\W_]+", "-", text.lower()).strip("-")

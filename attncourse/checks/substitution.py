@@ -12,18 +12,19 @@ from typing import Any
 
 from attncourse.checks.exercise import Exercise
 from attncourse.checks.showing.verdict import Verdict
-from attncourse.checks.trying.unavailable import lending_functions, names_in_code
+from attncourse.checks.trying.unavailable import lend_functions, names_in_code
 
 
-def wrong_ones(
+def wrong_exercises_called(
     exercise: Exercise,
     implementation: Any,
     exercises: tuple[Exercise, ...],
     is_right: Callable[[Exercise, Any], bool],
 ) -> tuple[Exercise, ...]:
-    """Return the earlier exercises that an answer calls and whose answers are not right.
+    """Return the earlier exercises of the chapter whose answers this answer calls and are wrong.
 
-    One is not right, too, that does not stand: whose cell did not run, say.
+    ``exercises`` is the whole chapter. ``is_right`` is also False for an answer that cannot be
+    judged, because its cell did not run, for example.
     """
     names = namespace_of(implementation)
     earlier = exercises[: [e.target for e in exercises].index(exercise.target)]
@@ -31,61 +32,71 @@ def wrong_ones(
     return tuple(e for e in earlier if e.name in used and not is_right(e, names.get(e.name)))
 
 
-def judged_given_right_ones(
+def judged_with_references(
     wrong: Verdict,
     implementation: Any,
     others: tuple[Exercise, ...],
     judge: Callable[[Any], Verdict],
 ) -> Verdict:
-    """Return the verdict on a wrong answer, given right ones, if these change it."""
-    ours = {e.name: e.reference for e in others}
-    if not ours:
+    """Return the verdict on a wrong answer when it calls the references of ``others``.
+
+    Where neither points nor diagnosis change, or the points fall, the ``wrong`` verdict
+    comes back as it is: here as in a grade.
+    """
+    references = {e.name: e.reference for e in others}
+    if not references:
         return wrong
-    # Lent, because an answer is refused what a submission does not find, this chapter included.
-    with names_exchanged(namespace_of(implementation), ours), lending_functions(ours.values()):
+    # Lent, because an answer may not use what a submission lacks, this chapter's code included.
+    with (
+        exchange_names(namespace_of(implementation), references),
+        lend_functions(references.values()),
+    ):
         verdict = judge(implementation)
     same = (verdict.earned, verdict.in_short) == (wrong.earned, wrong.in_short)
-    return wrong if same else replace(verdict, given=tuple(ours))
+    if same or verdict.earned < wrong.earned:
+        return wrong
+    return replace(verdict, given=tuple(references))
 
 
 @contextmanager
-def names_exchanged(names: dict[str, Any], ours: dict[str, Any]) -> Iterator[None]:
-    """Have these names mean ours inside the ``with`` block."""
-    before = {name: names[name] for name in ours if name in names}
-    names.update(ours)
+def exchange_names(names: dict[str, Any], replacements: dict[str, Any]) -> Iterator[None]:
+    """Give global names other values inside the ``with`` block, and their own again behind it."""
+    former_values = {name: names[name] for name in replacements if name in names}
+    names.update(replacements)
     try:
         yield
     finally:
-        for name in ours.keys() - before.keys():
+        for name in replacements.keys() - former_values.keys():
             del names[name]
-        names.update(before)
+        names.update(former_values)
 
 
 def namespace_of(implementation: Any) -> dict[str, Any]:
-    """Return the global names of an answer: a notebook's."""
+    """Return the globals of an answer's function, or of a class's methods; {} for another thing."""
     for function in functions_of(implementation):
         return function.__globals__
     return {}
 
 
-def names_called(implementation: Any, names: dict[str, Any], ends: set[str]) -> set[str]:
-    """Return the global names that an answer uses; ``ends`` are not followed.
+def names_called(implementation: Any, names: dict[str, Any], stop_at: set[str]) -> set[str]:
+    """Return the global names that an answer's code mentions, or that of helpers it calls.
 
-    It may use them through its helpers. Those count, too, that are bound to nothing.
+    ``names`` are its globals. Functions named in ``stop_at`` are not looked into; these names count
+    even where nothing is bound to them.
     """
     todo, names_found = functions_of(implementation), set()
     while todo:
         function = todo.pop()
         if function.__globals__ is not names:
             continue  # from a library or a file: its global names are others
-        for name in names_in_code(function.__code__) & (names.keys() | ends) - names_found:
+        for name in names_in_code(function.__code__) & (names.keys() | stop_at) - names_found:
             names_found.add(name)
-            if name not in ends:
+            if name not in stop_at:
                 todo += functions_of(names[name])
     return names_found
 
 
 def functions_of(thing: Any) -> list[types.FunctionType]:
-    """Return a function, or those of a class."""
+    """Return a function, or all functions of a class, as a list; [] for anything else."""
     things = vars(thing).values() if isinstance(thing, type) else [thing]
     return [member for member in things if isinstance(member, types.FunctionType)]

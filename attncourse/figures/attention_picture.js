@@ -39,7 +39,7 @@ return {
           image.data.set([31, 35, 40, hatched ? 100 * ((x + y) % 6 < 1) : shade], 4 * (y * side * n + x));
         }
       }
-      table.rows[i + 1].cells[1].replaceChildren(...top(i, "", "no key"));
+      table.rows[i + 1].cells[1].replaceChildren(...top(i, "", "no key", ""));
     }
     context.putImageData(image, 0, 0);
   },

@@ -58,7 +58,10 @@ def largest_table(
     body = ""
     for query, row in zip(queries, weights, strict=True):
         best = [j for j in np.argsort(-row, kind="stable")[:3] if row[j] > 0]
-        text = ", ".join(f'"{token_html(keys[j])}" {row[j]:.3f}' for j in best) or "no key"
+        text = ", ".join(f"“{token_html(keys[j])}” {row[j]:.3f}" for j in best) or "no key"
+        seen = row[row > 0]
+        if len(seen) > 3 and np.ptp(seen) < 5e-4:  # none stands out
+            text = f"{'all' if len(seen) == len(row) else len(seen)} alike, {seen[0]:.3f}"
         body += f'<tr><th scope="row">{token_html(query)}</th><td>{text}</td></tr>'
     head = '<th scope="col">query</th><th scope="col">attends most to</th>'
     return (
@@ -78,5 +81,5 @@ def weight_cell(weight: float, masked: bool) -> str:
 
 def token_html(token: str) -> str:
     """Return a token as it is read: no markup, in its own direction, visible if it is blank."""
-    text = token if token.strip() else f"'{token}'"
+    text = token if token.strip() else f"‘{token}’"
     return f"<bdi>{escape(text)}</bdi>"

@@ -5,7 +5,7 @@ const make = (tag, more = {}, ...children) => {
   node.append(...children);
   return node;
 };
-const bdi = (token, className = "") => make("bdi", {className, textContent: token.trim() ? token : `'${token}'`});
+const bdi = (token, className = "") => make("bdi", {className, textContent: token.trim() ? token : `‘${token}’`});
 const range = size => [...Array(size).keys()];
 
 const enliven = root => {
@@ -30,17 +30,19 @@ const enliven = root => {
   const decimals = value => (value / unit).toFixed(unit > 100 ? 3 : 2);
 
   // A token that stands there twice is named with its position.
-  const named = (tokens, i, kind) => ['"', bdi(tokens[i], kind),
-    tokens.indexOf(tokens[i]) === tokens.lastIndexOf(tokens[i]) ? '"' : `" (${i})`];
+  const named = (tokens, i, kind) => ["“", bdi(tokens[i], kind),
+    tokens.indexOf(tokens[i]) === tokens.lastIndexOf(tokens[i]) ? "”" : `” (${i})`];
   const query = i => named(queries, i, "av-q"), key = j => named(keys, j, "av-k");
-  const largest = (size, name, value, most, none) => {
-    const best = range(size).filter(value).sort((a, b) => value(b) - value(a)).slice(0, 3);
+  // Three of more that are alike are none that stand out.
+  const largest = (size, name, value, most, none, all) => {
+    const some = range(size).filter(value), best = some.sort((a, b) => value(b) - value(a)).slice(0, 3);
+    if (some.length > 3 && value(some[0]) === value(some.at(-1))) return [`${all}${some.length === size ? "all" : some.length} alike, ${decimals(value(some[0]))}`];
     return best.length ? [most, ...best.flatMap((x, p) => [p ? ", " : "", ...name(x), " " + decimals(value(x))])] : [none];
   };
-  const top = (i, most, none) => largest(n, key, j => steps(i, j), most, none);
+  const top = (i, most, none, all) => largest(n, key, j => steps(i, j), most, none, all);
   const tell = (i, j) =>
-    i < 0 ? ["key ", ...key(j), ...largest(m, query, x => steps(x, j), " gets most from ", " gets nothing")]
-    : ["query ", ...query(i), ...(j < 0 ? top(i, " attends most to ", " attends to no key")
+    i < 0 ? ["key ", ...key(j), ...largest(m, query, x => steps(x, j), " gets most from ", " gets nothing", " gets from ")]
+    : ["query ", ...query(i), ...(j < 0 ? top(i, " attends most to ", " attends to no key", " attends to ")
       : masked(i, j) ? [" may not attend to key ", ...key(j), ", which is masked"]
       : [" attends to key ", ...key(j), " with weight " + decimals(steps(i, j))])];
   const names = () => [[layers, layer], [heads, head]].filter(([all]) => all.length > 1).map(([all, x]) => all[x]);

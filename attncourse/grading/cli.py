@@ -53,22 +53,22 @@ def main() -> None:
         require_threads()
         app()
     except UserError as error:
-        tell(str(error))
+        print_remark(str(error))
         sys.exit(2)
     except ModuleNotFoundError as error:
         if not (line := missing_module_sentence(error.name or "")):
             raise
-        tell(line)
+        print_remark(line)
         sys.exit(2)
 
 
-def tell(line: str) -> None:
-    """Print a remark on standard error. Names in it are other people's: they act on nothing."""
+def print_remark(line: str) -> None:
+    """Print a remark on standard error; names of other people's in it act on no terminal."""
     print(f"attncourse: {made_visible(line)}", file=sys.stderr)
 
 
-def say(text: str) -> None:
-    """Print what a command found, in lines of their own length, as ``tell`` prints remarks."""
+def print_lines(text: str) -> None:
+    """Print what a command found on standard output; what is in it acts on no terminal."""
     print(made_visible(text))
 
 
@@ -82,26 +82,26 @@ def show_version(requested: bool) -> None:
 
 
 @app.callback(help="Exercises of the course: check your own, or grade a class.")
-def common(
+def handle_common_options(
     version: bool = typer.Option(
         False, "--version", callback=show_version, is_eager=True, help="Show the version and end."
     ),
 ) -> None:
-    """Handle the options that stand before a command."""
+    """Handle options that stand before a command: ``--version``."""
 
 
 def one_or_all(name: str | None, everything: bool, names: Callable[[], list[str]]) -> list[str]:
-    """Return the assignment that was named, or with ``--all`` every one.
+    """Return the one assignment that was named or, with ``--all``, every one, by ``names``.
 
-    Exactly one of these is to be asked for.
+    Raises ``UserError`` unless exactly one of both was asked for.
     """
     if (name is None) != everything:
         raise UserError("name one assignment, or all of them: --all")
     return names() if name is None else [name]
 
 
-def leave(status: int) -> NoReturn:
-    """End this process with this status, after what is registered to run at its end.
+def end_process(status: int) -> NoReturn:
+    """End this process with this status, after the functions that are registered for its end.
 
     To take nbgrader's and SQLAlchemy's modules apart would take as long as a few submissions.
     """
@@ -111,18 +111,18 @@ def leave(status: int) -> NoReturn:
     os._exit(status)
 
 
-def step(number: int, of: int, name: str) -> "Text":
-    """Return one step of progress as text; markup in the name is shown as it is."""
+def progress_text(number: int, of: int, name: str) -> "Text":
+    """Return a line of progress, "3 of 8: NAME"; markup in the name is shown as it is."""
     from rich.text import Text
 
     return Text(made_visible(f"{number} of {of}: {name}"))
 
 
 def step_printer(console: "Console") -> Callable[[int, int, str], None]:
-    """Return a function that prints each step of something on a console."""
+    """Return a function that prints a line of progress on a console."""
 
     def print_step(number: int, of: int, name: str) -> None:
-        console.print(step(number, of, name))
+        console.print(progress_text(number, of, name))
 
     return print_step
 
@@ -136,13 +136,13 @@ def check(
     from attncourse.grading.judge.prestart import start_ahead
 
     start_ahead(notebook)
-    from attncourse.checks.showing.spinner import ticking
+    from attncourse.checks.showing.spinner import show_still_running
     from attncourse.grading.results.terminal import own_verdicts
     from attncourse.grading.student.selfcheck import check_file
 
-    with ending_at_ctrl_c("nothing was changed"), ticking(notebook.name):
+    with ending_at_ctrl_c("nothing was changed"), show_still_running(notebook.name):
         report = check_file(notebook, Limits.of(timeout))
-    say(own_verdicts(report))
+    print_lines(own_verdicts(report))
     raise typer.Exit(0 if report.points == report.maximum else 1)
 
 
@@ -161,9 +161,9 @@ def progress(
     with ending_at_ctrl_c("nothing was changed"), aside.status("reading …"):
         progress_found = progress_in(folder, Limits.of(timeout), step_printer(aside))
     Console().print(progress_table(progress_found))
-    say(summary(progress_found))
+    print_lines(summary(progress_found))
     for reason in progress_found.left_out:
-        tell(f"not counted: {reason}")
+        print_remark(f"not counted: {reason}")
 
 
 @app.command()
@@ -185,8 +185,8 @@ def practise(
     with ending_at_ctrl_c("nothing was written"):
         made = write_practice(chapter, number, seed, folder, output)
     for remark in made.remarks:
-        tell(remark)
-    say(f"{made.path} written: {count(made.drills, 'function')} to mend")
+        print_remark(remark)
+    print_lines(f"{made.path} written: {count(made.drills, 'function')} to mend")
 
 
 @app.command()
@@ -208,7 +208,7 @@ def assemble(
             Limits.of(timeout),
             step_printer(aside),
         )
-    say(str(made))
+    print_lines(str(made))
 
 
 @app.command()
@@ -296,7 +296,7 @@ def release(
             rehearse_assignment(course, name)
         written, changed = make_release(course, name, db, variant)
         for change in (*outdated_solution(course, name), *changed):
-            tell(f"{name}: {change}")
+            print_remark(f"{name}: {change}")
         for path in written:
             print(f"{path} written", flush=True)
         if variant_in_use := variants_in(course).get(name):
@@ -342,7 +342,7 @@ def roster(
     """Enter the class in the gradebook: ids, names, addresses and the platforms' numbers."""
     from attncourse.grading.collect.enter import enter_class
 
-    say("\n".join(enter_class(course, files, db, trust)))
+    print_lines("\n".join(enter_class(course, files, db, trust)))
 
 
 @app.command()
@@ -373,7 +373,7 @@ def collect(
         made = collect_files(course, assignment, files, roster, db, groups, trust)
     if shown := collected_table(made, assignment):
         Console().print(shown)
-    say("\n".join(closing_lines(made, assignment)))
+    print_lines("\n".join(closing_lines(made, assignment)))
     raise typer.Exit(1 if made.left else 0)
 
 
@@ -400,9 +400,11 @@ def forget(
         return
     person = find_person(course, student, db)
     traces = person_traces(course, person, db, keep_grade=keep_grade)
-    say("\n".join(f"  {trace}" for trace in traces))
+    print_lines("\n".join(f"  {trace}" for trace in traces))
     if untouched := left_alone(course, person):
-        tell(f"yours, and not touched, though the person is named in it: {', '.join(untouched)}")
+        print_remark(
+            f"yours, and not touched, though the person is named in it: {', '.join(untouched)}"
+        )
     try:
         agreed = yes or typer.confirm(f"Remove all of this of {student}, for good?")
     except typer.Abort:
@@ -498,7 +500,7 @@ def written(
     from attncourse.grading.results.written_answers import enter_answers, write_answers
 
     if enter is not None:
-        say("\n".join(enter_answers(course, assignment, enter, db)))
+        print_lines("\n".join(enter_answers(course, assignment, enter, db)))
         return
     place, answers = write_answers(course, assignment, db)
     print(f"{place}: {count(answers, 'answer')}, those that are most alike one below the other")
@@ -526,16 +528,16 @@ def list_questions(
     if assignment is None:
         if enter is not None:
             raise UserError("name the assignment that the table is of")
-        say("\n".join(question_lines(unanswered_questions(course))))
+        print_lines("\n".join(question_lines(unanswered_questions(course))))
         return
     if enter is not None:
         number, students = enter_question_answers(course, assignment, enter, db)
-        say(f"{count(number, 'answer')} entered")
+        print_lines(f"{count(number, 'answer')} entered")
         for student in students:
-            say(f"next: attncourse feedback {assignment} --student {student}")
+            print_lines(f"next: attncourse feedback {assignment} --student {student}")
         return
     place, n_questions, still_open = write_questions(course, assignment)
-    say(f"{place}: {count(n_questions, 'question')}, {still_open} open")
+    print_lines(f"{place}: {count(n_questions, 'question')}, {still_open} open")
     print(f"next: fill in answers, attncourse questions {assignment} --enter {place}")
 
 
@@ -577,7 +579,7 @@ def grade(
             dask=dask,
             sandbox=not unsafe,
         )
-    leave(1 if outcome.counts["failure"] else 0)
+    end_process(1 if outcome.counts["failure"] else 0)
 
 
 @app.command()
@@ -600,12 +602,12 @@ def report(
 
     summary = Summary(class_results(course, assignment, db, gradebook=False))
     for said in summary.results.left_out:
-        tell(said)
+        print_remark(said)
     if warm_up:
         print_warm_up(course, summary, html)
         return
     wide_console().print(at_a_glance(summary))
-    say(f"page: {write_page(course, summary, html)}")
+    print_lines(f"page: {write_page(course, summary, html)}")
 
 
 def print_warm_up(course: Path, summary: "Summary", place: Path | None) -> None:
@@ -614,8 +616,8 @@ def print_warm_up(course: Path, summary: "Summary", place: Path | None) -> None:
 
     made = write_warm_up(course, summary, place)
     if made.without:
-        tell(f"frequent, and without a drill: {'; '.join(made.without)}")
-    say(f"warm-up: {made.path}, {count(made.drills, 'drill')}")
+        print_remark(f"frequent, and without a drill: {'; '.join(made.without)}")
+    print_lines(f"warm-up: {made.path}, {count(made.drills, 'drill')}")
 
 
 @app.command()
@@ -634,7 +636,7 @@ def feedback(
     with ending_at_ctrl_c("some pages may be written"):
         done = give_feedback(course, assignment, student, db=db, download=download)
     for remark in done.remarks:
-        tell(remark)
+        print_remark(remark)
     print("\n".join(done.lines))
 
 
@@ -674,11 +676,11 @@ def export(
         write_late_days(course, late_days, output, db)
         return
     if form == "gradescope-autograder":
-        from attncourse.grading.autograder.bundle import bundle
+        from attncourse.grading.autograder.bundle import write_bundle
 
         if assignment is None:
             raise UserError("an autograder is for one assignment: name it")
-        print(f"{bundle(course, assignment, output)} written: upload it as the autograder")
+        print(f"{write_bundle(course, assignment, output)} written: upload it as the autograder")
         return
     done = write_export(
         course,
@@ -692,15 +694,15 @@ def export(
         trust=trust,
     )
     for remark in done.remarks:
-        tell(remark)
+        print_remark(remark)
     print(f"{done.number} written to {done.path}")
 
 
 def write_late_days(course: Path, allowed: float, output: Path | None, db: str | None) -> None:
     """Write the worksheet of late days, and say how it comes to count."""
-    from attncourse.grading.results.late_days import late_days
+    from attncourse.grading.results.late_days import write_late_days_worksheet
 
-    place, number = late_days(course, allowed, output, db)
+    place, number = write_late_days_worksheet(course, allowed, output, db)
     print(
         f"{number} written to {place}; put in the place of {course / 'extensions.csv'}, they "
         "count from the next attncourse grade of each assignment on"
@@ -721,7 +723,7 @@ def similar(
     from attncourse.grading.results.terminal import pairs_to_look_at
 
     if has_functions_to_mend(course, assignment):
-        say(
+        print_lines(
             f"{assignment} is of functions to mend: everybody was given the same code, and to mend "
             "it right is to write the same line. That two are alike says nothing, so no pair is "
             "listed."
@@ -754,7 +756,7 @@ def doctor() -> None:
     console.print(layer_table(layers), machine_table(), "", jail_in_a_line(layers), sep="\n")
     for line in profile_lines(layers):
         print(line)
-    raise typer.Exit(0 if all(layer.in_force for layer in layers if layer.floor) else 1)
+    raise typer.Exit(0 if all(layer.in_force for layer in layers if layer.required) else 1)
 
 
 @app.command()
@@ -767,15 +769,19 @@ def demo(
     from attncourse.grading.course.settings import require_nbgrader
     from attncourse.grading.demo import ASSIGNMENT, LIMITS, gradebook_url, make_course
     from attncourse.grading.files import reserved
-    from attncourse.grading.isolation import isolated
-    from attncourse.grading.jail.jail import missing_floor
+    from attncourse.grading.isolation import isolated_environment
+    from attncourse.grading.jail.jail import missing_required_layers
 
     require_nbgrader()
-    with ending_at_ctrl_c("the demo is not complete"), isolated(), reserved(folder, tell):
+    with (
+        ending_at_ctrl_c("the demo is not complete"),
+        isolated_environment(),
+        reserved(folder, print_remark),
+    ):
         from attncourse.grading.driver.command import grade_course
 
         make_course(course, folder)
-        missing = missing_floor()
+        missing = missing_required_layers()
         lanes = choose_lanes(jobs)
         db = gradebook_url(folder)
         grade_course(folder, ASSIGNMENT, limits=LIMITS, lanes=lanes, db=db, sandbox=not missing)

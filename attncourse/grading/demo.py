@@ -21,7 +21,7 @@ c.CourseDirectory.release_directory = "exercises"
 
 
 def make_course(source: Path, folder: Path) -> None:
-    """Copy the assignment from the course ``source`` and hand in the sample class's answers.
+    """Make a course in ``folder``: the assignment of ``source``, and the sample class's answers.
 
     What an earlier demo left in ``folder`` is removed; a folder that holds anything else is not
     touched.
@@ -35,7 +35,7 @@ def make_course(source: Path, folder: Path) -> None:
 
 
 def make_demo_course(source: Path, folder: Path, released: Path) -> None:
-    """Make the course in an empty folder."""
+    """Make the demo's course in an empty folder, with the ``released`` notebook handed in."""
     remove_demo_course(folder)
     for part in ("solutions", "exercises"):
         place = folder / part / ASSIGNMENT
@@ -52,14 +52,14 @@ def make_demo_course(source: Path, folder: Path, released: Path) -> None:
 
 
 def gradebook_url(folder: Path) -> str:
-    """Return the address of the demo's own gradebook, whatever else the user's settings name."""
+    """Return the address of the demo's gradebook, which is in its folder, whatever settings say."""
     from attncourse.grading.gradebook.connection import sqlite_address
 
     return sqlite_address(folder.resolve() / "gradebook.db")
 
 
 def remove_demo_course(folder: Path) -> None:
-    """Remove a course that an earlier demo made, known by its students."""
+    """Remove a course that an earlier demo made; its students tell that it is one."""
     if not folder.exists():
         return
     ours = all((folder / "submitted" / student).is_dir() for student in CLASS)
@@ -69,7 +69,7 @@ def remove_demo_course(folder: Path) -> None:
 
 
 def fill_solution_cells(notebook: str, answers: dict[str, str]) -> str:
-    """Return a released notebook with the solution cells filled in, by grade id."""
+    """Return a released notebook whose solution cells hold these answers, by grade id."""
     content = json.loads(notebook)
     for cell in content["cells"]:
         mark = cell["metadata"].get("nbgrader", {})

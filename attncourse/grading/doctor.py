@@ -8,7 +8,7 @@ from rich.text import Text
 
 from attncourse.grading.errors import UserError
 from attncourse.grading.jail import apparmor
-from attncourse.grading.jail.layers import PROTECTS, Layer, in_container, is_restricted
+from attncourse.grading.jail.layers import PROTECTS, Layer, is_apparmor_restricting, is_in_container
 from attncourse.grading.machine import LANE_MB, available_mb, choose_lanes, usable_cores
 from attncourse.grading.report import count
 from attncourse.grading.results.terminal import empty_table
@@ -17,21 +17,21 @@ PACKAGES = {"torch": "", "nbgrader": "pip install 'attncourse[grade]'"}
 
 
 def layer_table(layers: list[Layer]) -> Table:
-    """Return each layer as a row: whether it is in force, what it is for, what to do."""
+    """Return a table with a row for each layer: whether it holds, what it is for, what to do."""
     made = empty_table("layer", "here", "what it is for")
     for layer in layers:
         lines = [PROTECTS[layer.name]]
         if not layer.in_force:
             details = {"found": layer.detail, "to do": layer.remedy}
             lines += [f"{part}: {text}" for part, text in details.items() if text]
-        style = "green" if layer.in_force else "bold red" if layer.floor else "yellow"
+        style = "green" if layer.in_force else "bold red" if layer.required else "yellow"
         state = "in force" if layer.in_force else "missing"
         made.add_row(Text(layer.name), Text(state, style=style), Text("\n".join(lines)))
     return made
 
 
 def machine_table() -> Table:
-    """Return the packages that grading uses, the number of cores, and the memory for each lane."""
+    """Return a table of packages that grading uses, of cores, and of memory for each lane."""
     made = Table(box=None, show_header=False, padding=(0, 1, 0, 1))
     for name, remedy in PACKAGES.items():
         try:
@@ -58,8 +58,12 @@ def memory_line() -> str:
 
 
 def profile_lines(layers: list[Layer]) -> list[str]:
-    """Write the AppArmor profile where that is what is missing, and say what to do with it."""
-    if in_container() or not is_restricted() or all(layer.in_force for layer in layers):
+    """Write the AppArmor profile if that is missing; return what to do with it, in lines."""
+    if (
+        is_in_container()
+        or not is_apparmor_restricting()
+        or all(layer.in_force for layer in layers)
+    ):
         return []
     lines = ["", "AppArmor keeps programs without a profile from user namespaces."]
     try:
@@ -74,9 +78,9 @@ def profile_lines(layers: list[Layer]) -> list[str]:
 
 
 def jail_in_a_line(layers: list[Layer]) -> str:
-    """Return one line: whether submissions can be graded in a jail here."""
+    """Return in one line whether submissions can be graded in a jail here."""
     missing = [layer for layer in layers if not layer.in_force]
-    below = [layer.name for layer in missing if layer.floor]
+    below = [layer.name for layer in missing if layer.required]
     if below:
         return f"no jail here ({', '.join(below)} missing): attncourse grade refuses"
     if missing:

@@ -6,15 +6,18 @@ from importlib import metadata
 
 
 class UserError(Exception):
-    """One line that says what is wrong and what to do; the command line exits with status 2."""
+    """An error that the user can put right: one line on what is wrong and what to do.
+
+    The command line prints it and exits with status 2.
+    """
 
 
 class Unreadable(ValueError):
-    """A file that is no notebook. The text says why, with the line where there is one."""
+    """A file that is no notebook. The text says why, with the line if there is one."""
 
 
 def missing_module_sentence(module: str) -> str:
-    """Return what to do about a module that cannot be imported; empty for one of this package."""
+    """Return what to do about a module that cannot be imported; "" for one of this package."""
     top = module.partition(".")[0]
     if top in sys.stdlib_module_names:
         return (
@@ -31,7 +34,7 @@ def missing_module_sentence(module: str) -> str:
 
 
 def extras_of_packages() -> dict[str, str]:
-    """Return the extra that each package comes with, empty for those that are always needed."""
+    """Return, by package, the extra that it comes with; "" for what is always needed."""
     try:
         lines = metadata.requires(__name__.partition(".")[0]) or []
     except metadata.PackageNotFoundError:

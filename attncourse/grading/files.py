@@ -1,4 +1,4 @@
-"""Files that are whole or as they were before, and one line where the disk refuses."""
+"""Writing files at one stroke, locks, and file errors as one line for the user."""
 
 import os
 import zipfile
@@ -23,7 +23,7 @@ def replace_file(
     errors: str = "backslashreplace",
     way_out: str = "",
 ) -> Path:
-    """Put a text in the place of a file as ``replace_bytes`` does.
+    """Put a text in the place of a file, as ``replace_bytes`` does; return its path.
 
     ``errors`` is for halves of characters, which no file can hold.
     """
@@ -31,10 +31,10 @@ def replace_file(
 
 
 def replace_bytes(path: Path, content: bytes, *, way_out: str = "") -> Path:
-    """Put a file in the place of another at one stroke, and return its path.
+    """Put a file with this content in the place of another at one stroke; return its path.
 
-    The new one has the same name for a while at each run, so that what a killed run has left of
-    it goes away with the next. Of two that write the same file, one waits for the other.
+    The new one has the same temporary name at each run, so that what a killed run has left is
+    replaced by the next. Of two that write the same file, one waits for the other.
     """
     made = path.with_name(f".{path.name}.new")
     if path.is_dir():
@@ -60,8 +60,8 @@ def replace_bytes(path: Path, content: bytes, *, way_out: str = "") -> Path:
     return path
 
 
-def zipped(files: Iterable[tuple[str, str | bytes, int]]) -> bytes:
-    """Return a zip archive of these paths, contents and modes; of the same ones it is the same."""
+def zip_archive(files: Iterable[tuple[str, str | bytes, int]]) -> bytes:
+    """Return the bytes of a zip archive of these (path, content, mode), equal for equal files."""
     made = BytesIO()
     with zipfile.ZipFile(made, "w") as archive:
         for path, content, mode in files:
@@ -72,7 +72,7 @@ def zipped(files: Iterable[tuple[str, str | bytes, int]]) -> bytes:
 
 
 def locked_file(path: Path) -> int:
-    """Return a file of this name, open and for nobody else until it is closed."""
+    """Return the descriptor of a file, opened and locked until it is closed."""
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
     while True:
         file = os.open(path, flags, 0o666)
@@ -91,8 +91,8 @@ def locked_file(path: Path) -> int:
 
 
 @contextmanager
-def in_turn(path: Path) -> Iterator[None]:
-    """Let one process at a time read a file and write it anew; the others wait."""
+def one_process_at_a_time(path: Path) -> Iterator[None]:
+    """Have other processes wait, in the block, that want to read a file and write it anew."""
     with explained_file_errors(path):
         file = locked_file(path.with_name(f".{path.name}.lock"))
     try:
@@ -103,7 +103,7 @@ def in_turn(path: Path) -> Iterator[None]:
 
 @contextmanager
 def reserved(folder: Path, tell: Callable[[str], None]) -> Iterator[None]:
-    """Hold a folder for one process at a time; another one says that it waits, and does so."""
+    """Lock a folder for this process in the block; ``tell`` hears that another one has it."""
     lock = folder.with_name(f".{folder.name}.lock")
     with explained_file_errors(lock, "; is its folder writable?"):
         lock.parent.mkdir(parents=True, exist_ok=True)
@@ -122,7 +122,7 @@ def reserved(folder: Path, tell: Callable[[str], None]) -> Iterator[None]:
 
 @contextmanager
 def explained_file_errors(path: Path, way_out: str = "", doing: str = "write") -> Iterator[None]:
-    """Turn what the file system objects to into one line that ends in the way out."""
+    """Raise ``UserError`` for an ``OSError`` in the block, in one line that ends in ``way_out``."""
     try:
         yield
     except OSError as error:

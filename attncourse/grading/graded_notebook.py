@@ -16,12 +16,12 @@ from attncourse.grading import harmless
 from attncourse.grading.course.newer_hand_ins import notebook_digest
 from attncourse.grading.errors import Unreadable
 from attncourse.grading.harmless import harmless_message
-from attncourse.grading.judge.outcomes import verdict_of
+from attncourse.grading.judge.outcomes import verdict_from_row
 from attncourse.grading.report import Report, score_in_words
 from attncourse.grading.submission.notebook import Assignment, Cell, read_submission_cells
 from attncourse.grading.submission.parts import Part, as_released
-from attncourse.grading.submission.plan import Stand, laid_out
-from attncourse.grading.submission.questions import lines
+from attncourse.grading.submission.plan import Stand, lay_out
+from attncourse.grading.submission.questions import answer_lines, normalised_lines
 
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 # More than a person reads. Longer Markdown can keep what renders it busy for minutes.
@@ -30,8 +30,8 @@ FRAME = '<div class="attncourse-report tex2jax_ignore">{}</div>'  # in it, $ is 
 LOST_CELL_TEXT = "The submission has lost this cell."
 
 
-def autograded(notebook: bytes, assignment: Assignment, report: Report) -> str:
-    """Return a submission as nbgrader's autograde leaves it, with the tests and their results.
+def autograded_notebook(notebook: bytes, assignment: Assignment, report: Report) -> str:
+    """Return a submission's notebook with tests and results, as nbgrader's autograde leaves it.
 
     nbgrader finds exactly the points of the report in it, and what a person has to score. Of a
     submission that cannot be read, it has the tests alone.
@@ -43,7 +43,7 @@ def autograded(notebook: bytes, assignment: Assignment, report: Report) -> str:
     released = released_cells(assignment)
     made = [cell_to_json(Cell(points_cell(report), code=False))]
     for cell in with_instructors_marks(
-        standing_that_fits(laid_out(cells, assignment)[0]), assignment, released
+        stands_that_fit(lay_out(cells, assignment)[0]), assignment, released
     ):
         made.append(cell_to_json(cell, released.get(cell.grade_id)))
         if cell.test:
@@ -58,9 +58,9 @@ def autograded(notebook: bytes, assignment: Assignment, report: Report) -> str:
 
 
 def graded_cell_texts(notebook: str) -> dict[str, Any]:
-    """Return the text that each graded cell of a graded notebook judges.
+    """Return, by grade id, what each graded cell of a graded notebook judges.
 
-    Of an answer it is its own, of a test all code of the student's own.
+    For an answer it is its own text, for a test all code of the student's.
     """
     cells = [(c.get("metadata", {}).get("nbgrader", {}), c) for c in json.loads(notebook)["cells"]]
     sources = [(marks, c["cell_type"], "".join(c["source"])) for marks, c in cells]
@@ -73,7 +73,10 @@ def graded_cell_texts(notebook: str) -> dict[str, Any]:
 
 
 def same_answers(before: str, now: str) -> frozenset[str]:
-    """Return the graded cells whose answers are the same in two graded notebooks."""
+    """Return the grade ids of answers that are the same in two graded notebooks.
+
+    None where there was no notebook before.
+    """
     try:
         old, new = graded_cell_texts(before), graded_cell_texts(now)
     except (ValueError, TypeError, KeyError, AttributeError):  # there was none, or no notebook
@@ -84,8 +87,8 @@ def same_answers(before: str, now: str) -> frozenset[str]:
 StandT = TypeVar("StandT", Part, Stand)
 
 
-def standing_that_fits(stands: Sequence[StandT]) -> list[StandT]:
-    """Return the parts of a submission, of its own as many as there is room for."""
+def stands_that_fit(stands: Sequence[StandT]) -> list[StandT]:
+    """Return the cells of a plan, cut so that the student's together are of bounded length."""
     room, fitting = ROOM, []
     for stand in stands:
         if isinstance(stand, Cell):  # the instructor's
@@ -103,9 +106,9 @@ def standing_that_fits(stands: Sequence[StandT]) -> list[StandT]:
 def with_instructors_marks(
     stands: list[Stand], assignment: Assignment, released: dict[str, str]
 ) -> list[Cell]:
-    """Return the cells with the instructor's marks alone, and last the lost ones to score.
+    """Return cells that have the instructor's metadata alone; lost cells to score come last.
 
-    Where several cells claim to be one answer, it is the first that holds more than was given.
+    If several cells have an answer's grade id, the first counts that holds more than was released.
     """
     instructors = {c.grade_id: c for c in assignment.cells if c.grade_id and not c.test}
     texts = {c.source.strip() for c in assignment.cells if not c.code}
@@ -130,7 +133,7 @@ def with_instructors_marks(
 
 
 def cell_with_answer(cell: Cell, instructors_cell: Cell, released: dict[str, str]) -> Cell:
-    """Return the instructor's cell with the student's text, where it is the student's to write."""
+    """Return the instructor's cell with the student's text, if it is for the student to write."""
     if not instructors_cell.solution and not instructors_cell.task:
         return instructors_cell
     if is_untouched(cell, released):
@@ -141,15 +144,17 @@ def cell_with_answer(cell: Cell, instructors_cell: Cell, released: dict[str, str
 
 
 def is_untouched(cell: Cell, released: dict[str, str]) -> bool:
-    """True if an answer's cell holds what was released and no more."""
-    text = lines(harmless.made_visible(cell.source))
-    return text in ((), lines(released[cell.grade_id]))
+    """True if an answer's cell is empty, or holds what was released, in whichever wording."""
+    shown = harmless.made_visible(cell.source)
+    if not cell.code:
+        return not answer_lines(shown, released[cell.grade_id])
+    return normalised_lines(shown) in ((), normalised_lines(released[cell.grade_id]))
 
 
 def harmless_source(cell: Cell, instructors_texts: frozenset[str] | set[str] = frozenset()) -> str:
-    """Return a submission's text as it may be shown.
+    """Return the text of a submission's cell as it may be shown.
 
-    The instructor's own Markdown stays as it is.
+    Markdown that is the instructor's own stays as it is.
     """
     if cell.code:
         return harmless.made_visible(cell.source)
@@ -162,15 +167,15 @@ def harmless_source(cell: Cell, instructors_texts: frozenset[str] | set[str] = f
 
 @lru_cache(maxsize=8)
 def released_cells(assignment: Assignment) -> dict[str, str]:
-    """Return the released text of the instructor's cells, by grade id."""
+    """Return the text in which each of the instructor's cells is released, by grade id."""
     return {cell.grade_id: as_released(cell) for cell in assignment.cells if cell.grade_id}
 
 
 def cell_to_json(cell: Cell, released: str | None = None) -> dict[str, Any]:
-    """Return one cell in the notebook format, with nbgrader's metadata.
+    """Return a cell in the notebook format, with nbgrader's metadata.
 
-    With what was released in an answer's place, it has the checksum by which nbgrader sees that
-    nothing was answered.
+    With ``released``, the text of an answer at its release, it has the checksum by which nbgrader
+    sees that nothing was answered.
     """
     made: dict[str, Any] = {"cell_type": "code" if cell.code else "markdown", "metadata": {}}
     made["source"] = cell.source.splitlines(keepends=True)
@@ -197,7 +202,7 @@ def checksum(cell: Cell) -> str:
 
 
 def points_cell(report: Report) -> str:
-    """Return the first cell: the points that the tests gave, and what there is to know of them.
+    """Return the text of the first cell: points of the tests, and notes.
 
     It is HTML, which is Markdown as well, so that nothing in a note can be Markdown.
     """
@@ -210,13 +215,15 @@ def points_cell(report: Report) -> str:
 
 
 def test_outputs(cell: Cell, report: Report) -> list[dict[str, Any]]:
-    """Return a test's outputs: the verdicts made in it, why points are missing, and the points.
+    """Return a test's outputs: its verdicts, why points are missing, and the points.
 
-    The last one is the plain number that nbgrader takes for the score. Without one it would give
-    all points. Of what happened in hidden tests the judge tells what their own source says.
+    The last one is the plain number that nbgrader takes for the score: without one it would give
+    all points. Of a hidden test there is only what its own source says.
     """
     verdicts = [] if cell.hides else [v for v in report.verdicts if v["cell"] == cell.grade_id]
-    made = [data_of("display_data", harmless_message(v["text"]), verdict_html(v)) for v in verdicts]
+    made = [
+        display_data("display_data", harmless_message(v["text"]), verdict_html(v)) for v in verdicts
+    ]
     result = report.cells.get(cell.grade_id) if cell.grade else None
     if not cell.grade:
         return made
@@ -226,11 +233,11 @@ def test_outputs(cell: Cell, report: Report) -> list[dict[str, Any]]:
     html = f"<strong>{score_in_words(points, cell.points)}</strong>"
     if said:
         html += f'<pre style="{MESSAGE_STYLE}">{escape(said)}</pre>'
-    return [*made, data_of("execute_result", repr(points), FRAME.format(html))]
+    return [*made, display_data("execute_result", repr(points), FRAME.format(html))]
 
 
-def data_of(kind: str, text: str, html: str) -> dict[str, Any]:
-    """Return an output in the notebook format, as text and as HTML."""
+def display_data(kind: str, text: str, html: str) -> dict[str, Any]:
+    """Return an output of this ``kind`` in the notebook format, as text and as HTML."""
     data = {"text/plain": text, "text/html": html}
     data = {name: value.splitlines(keepends=True) for name, value in data.items()}
     made = {"output_type": kind, "metadata": {}, "data": data}
@@ -238,14 +245,15 @@ def data_of(kind: str, text: str, html: str) -> dict[str, Any]:
 
 
 def verdict_html(verdict: dict[str, Any]) -> str:
-    """Return the verdict as a notebook shows it when a student runs the check."""
-    return FRAME.format(verdict_of(verdict, harmless_message)._repr_html_())
+    """Return a verdict as a notebook shows it after a check."""
+    return FRAME.format(verdict_from_row(verdict, harmless_message)._repr_html_())
 
 
 def untouched_answers(notebook: str) -> dict[str, bool]:
-    """Return for each answer in a graded notebook whether nbgrader takes it for none.
+    """Return, by grade id, whether each answer of a graded notebook is as it was released.
 
-    That is told by the checksum of what was released, which the notebook has beside the answer.
+    nbgrader takes such a one for no answer. The notebook has the checksum of what was released
+    beside the answer. An empty text has no answers.
     """
     from nbformat.notebooknode import from_dict
     from nbgrader.utils import compute_checksum
@@ -255,7 +263,10 @@ def untouched_answers(notebook: str) -> dict[str, bool]:
         for cell in json.loads(notebook)["cells"]:
             marks = cell["metadata"].get("nbgrader", {})
             if marks.get("solution") or marks.get("task"):
-                whole: Any = from_dict({**cell, "source": "".join(cell["source"]), "outputs": []})
-                same = marks.get("checksum") == compute_checksum(whole)
+                cell_node: Any = from_dict(
+                    {**cell, "source": "".join(cell["source"]), "outputs": []}
+                )
+                same = marks.get("checksum") == compute_checksum(cell_node)
+                # Never a task, as nbgrader has it: a person looks at each.
                 untouched[marks["grade_id"]] = same and not marks.get("task")
     return untouched

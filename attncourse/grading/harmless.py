@@ -1,4 +1,4 @@
-"""Making a submission's own text safe to show: none of it runs, loads anything or hides."""
+"""Making a submission's own text safe to show: nothing in it runs, loads anything or hides."""
 
 import re
 from unicodedata import category
@@ -31,18 +31,18 @@ JOINERS = "\u200c\u200d\u00ad"  # of letters, of emoji: these stay
 
 
 def made_visible(text: str) -> str:
-    """Return the text with visible signs for characters that would act instead of being shown."""
+    """Return the text with visible signs in place of control characters."""
     return UNSEEN.sub(visible_sign, text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def visible_sign(match: re.Match[str]) -> str:
-    """Return the visible sign for a control character that was found."""
+    """Return the visible sign for the control character that was matched."""
     number = ord(match[0])
     return chr(0x2400 + number) if number < 32 else "␡" if number == 127 else "\ufffd"
 
 
 def one_line(text: str, limit: int | None = None) -> str:
-    """Return the text as one line that a terminal, a page or a table can show.
+    """Return the text in one line of at most ``limit`` characters, for a terminal or a table.
 
     Control characters are shown as signs.
     """
@@ -55,20 +55,20 @@ def one_line(text: str, limit: int | None = None) -> str:
 
 
 def printable(text: str, limit: int) -> str:
-    """Return the beginning of a name, with a ? for what cannot be printed."""
+    """Return the first ``limit`` characters of a name, with a ? for what cannot be printed."""
     return "".join(c if c.isprintable() else "?" for c in text)[:limit]
 
 
 def shortened_text(text: str, limit: int) -> str:
-    """Return the text, or as much of it as there is room for."""
+    """Return the text, cut after ``limit`` characters with a note on how many more there are."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def harmless_message(text: str) -> str:
-    """Return ``plain`` text that does not tell where files lie on the machine it comes from."""
+    """Return a message without control characters, and without the paths of this machine."""
     return FOLDERS.sub("…/", made_visible(text))
 
 
 def defused_markdown(text: str) -> str:
-    """Return Markdown that shows everything and does nothing: no HTML or images, web links only."""
+    """Return Markdown that shows its text and does nothing: no HTML or images, web links only."""
     return MARKUP.sub(lambda match: match[0] + ZERO_WIDTH_SPACE, made_visible(text))

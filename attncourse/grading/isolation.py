@@ -1,4 +1,4 @@
-"""The demo, the built book and the tests use nothing that a user has set up for anything else."""
+"""Isolation of the demo, the book's build and tests from what a user has set up otherwise."""
 
 import os
 import re
@@ -16,10 +16,9 @@ NO_CONFIGURATION = "JUPYTER_NO_CONFIG"
 
 
 def isolate(environment: MutableMapping[str, str], folder: Path | None = None) -> None:
-    """Remove from an environment what points to settings, courses and gradebooks of the user.
+    """Remove variables that point to a user's settings, courses and gradebooks.
 
-    In ``folder``, where one is named, lies what IPython, Jupyter and Dask keep, which without one
-    is in the user's home.
+    With ``folder``, IPython, Jupyter and Dask keep their files there, and not in the user's home.
     """
     for name in [name for name in environment if PERSONAL_VARIABLES.fullmatch(name)]:
         del environment[name]
@@ -30,8 +29,8 @@ def isolate(environment: MutableMapping[str, str], folder: Path | None = None) -
 
 
 @contextmanager
-def isolated() -> Iterator[None]:
-    """Isolate this process's environment for as long as the context lasts."""
+def isolated_environment() -> Iterator[None]:
+    """Isolate this process's environment in the block."""
     before = dict(os.environ)
     isolate(os.environ)
     try:

@@ -37,7 +37,7 @@ class Limits:
     stretch: float = field(default=1.0, compare=False)
 
     def __post_init__(self) -> None:
-        """Refuse what is no positive number, which no limit can be."""
+        """Raise ``UserError`` for a limit that is no positive number."""
         for bound in fields(self):
             value = getattr(self, bound.name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
@@ -45,11 +45,11 @@ class Limits:
 
     @classmethod
     def of(cls, submission: float) -> "Limits":
-        """Return limits for a submission's time, enough for a few cells that never end."""
+        """Return limits for ``submission`` seconds: enough for a few cells that never end."""
         cell, call = (min(usual, submission / 4) for usual in (cls.cell, cls.call))
         return cls(submission=submission, cell=cell, call=call, cpu=submission)
 
     def stretched(self, factor: float) -> "Limits":
-        """Return the same for a machine that needs so many times as long."""
+        """Return these limits with times for a machine that is ``factor`` times as slow."""
         times = {name: factor * getattr(self, name) for name in (*TIMES, "stretch")}
         return replace(self, **times)

@@ -21,7 +21,7 @@ MAX_SLOWNESS = 4.0  # times as long: the limits stretch no further
 
 
 def is_linux() -> bool:
-    """True where there are jails, and what the judge of classes is made of."""
+    """True on Linux, where there are jails and what the judge of classes is made of."""
     return sys.platform == "linux"
 
 
@@ -31,7 +31,7 @@ def system_name() -> str:
 
 
 def require_linux() -> None:
-    """Raise ``UserError`` where classes cannot be judged: the judge forks, as Linux does."""
+    """Raise ``UserError`` if this is not Linux: the judge of classes forks, as Linux does."""
     if not is_linux():
         raise UserError(
             f"{system_name()} has no jail and none of what classes are judged with: do this on "
@@ -40,9 +40,10 @@ def require_linux() -> None:
 
 
 def require_threads() -> None:
-    """Raise ``UserError`` where no thread can be started: every library here needs some.
+    """Raise ``UserError`` if no thread can be started, which every library here needs.
 
-    Such a filter is an old Docker's. Asked before NumPy is imported, which ends by a signal there.
+    An old Docker's filter refuses them. Asked before NumPy is imported, which ends by a signal
+    there.
     """
     try:
         _thread.start_new_thread(lambda: None, ())
@@ -55,9 +56,9 @@ def require_threads() -> None:
 
 
 def choose_lanes(jobs: int) -> int:
-    """Return how many submissions to grade at a time: ``jobs``, or with 0 one per core.
+    """Return how many submissions to grade at a time: ``jobs``, or with 0 one for each core.
 
-    Only as many as have room. Raises ``UserError`` where there is not enough memory for them.
+    They are as many as there is memory for; ``UserError`` if there is not enough for ``jobs``.
     """
     available = available_mb()
     room = available // LANE_MB if available is not None else max(jobs, usable_cores())
@@ -72,30 +73,27 @@ def choose_lanes(jobs: int) -> int:
 
 
 def usable_cores() -> int:
-    """Return how many cores this process may use, at least 1, by its affinity and its groups."""
+    """Return how many cores this process may use by affinity and control groups, at least 1."""
     if hasattr(os, "sched_getaffinity"):
         return min([len(os.sched_getaffinity(0)), *cgroup_cores()])
     return os.cpu_count() or 1
 
 
 def available_mb() -> int | None:
-    """Return the MB of memory that are free; None where nobody knows.
-
-    They are those of the machine, within this process's limits.
-    """
+    """Return the MB of memory that this process may still use; None if nobody says."""
     limits = [machine_mb(), *cgroup_mb()]
     return min((mb for mb in limits if mb is not None), default=None)
 
 
 def machine_mb() -> int | None:
-    """Return the MB of memory that the machine has free; None where it does not say."""
+    """Return the MB of memory that the machine has free; None if it does not say."""
     lines = read_lines(PROC / "meminfo")
     kb = [int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
     return kb[0] // 1024 if kb else None
 
 
 def cgroup_mb() -> list[int | None]:
-    """Return the memory left in each control group of this process (cgroup v2 and v1)."""
+    """Return the MB that each control group of this process has left (cgroup v2 and v1)."""
     now = [free_megabytes_of_group(place, "memory.max", "memory.current") for place in cgroups("")]
     names = ("memory.limit_in_bytes", "memory.usage_in_bytes")
     return now + [free_megabytes_of_group(place, *names) for place in cgroups("memory")]
@@ -118,14 +116,14 @@ def cgroup_cores() -> list[int]:
 
 
 def read_words(file: Path) -> list[str]:
-    """Return a file's words; none where it cannot be read."""
+    """Return the words in a file; none if it cannot be read."""
     with suppress(OSError):
         return file.read_text().split()
     return []
 
 
 def cgroups(controller: str) -> list[Path]:
-    """Return this process's control groups of a controller; without a name: of version 2."""
+    """Return the folders of this process's control groups; controller "" means version 2."""
     folders = []
     for line in read_lines(PROC / "self" / "cgroup"):
         _, controllers, path = line.split(":", 2)
@@ -139,14 +137,17 @@ def cgroups(controller: str) -> list[Path]:
 
 
 def read_lines(file: Path) -> list[str]:
-    """Return a file's lines; none where it cannot be read."""
+    """Return the lines of a file; none if it cannot be read."""
     with suppress(OSError):
         return file.read_text().splitlines()
     return []
 
 
 def free_megabytes_of_group(folder: Path, limit: str, usage: str) -> int | None:
-    """Return the MB a control group has left; pages of files that it can drop count as free."""
+    """Return the MB that a control group has left; None without a limit.
+
+    Pages of files that it can drop count as free.
+    """
     try:
         most = int((folder / limit).read_text())  # "max" where there is no limit
         used = int((folder / usage).read_text())
@@ -161,8 +162,8 @@ def free_megabytes_of_group(folder: Path, limit: str, usage: str) -> int | None:
 def slowness() -> float:
     """Return how many times slower this machine is than the reference, at least 1.
 
-    Of a few runs of a small errand the fastest counts, and of that the processor time: other work
-    on the machine is no reason for more of it.
+    The fastest of a few runs of a small computation counts, in processor time: other work on the
+    machine is no reason for more time.
     """
     return min(
         max(1.0, min(seconds_of_errand() for _ in range(4)) / REFERENCE_SECONDS), MAX_SLOWNESS
@@ -170,7 +171,7 @@ def slowness() -> float:
 
 
 def seconds_of_errand() -> float:
-    """Return the processor time of a fixed small computation: calls, numbers and memory."""
+    """Return the processor seconds of a fixed small computation: calls, numbers, memory."""
     began = time.process_time()
     table = {str(n): n * n for n in range(15_000)}
     sum(table[str(n)] % 7 for n in range(15_000))
@@ -182,7 +183,7 @@ NEEDED_TO_START = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "LD_LIBRARY_PATH")
 
 
 def lane_environment() -> dict[str, str]:
-    """Return a lane's environment: it is inherited, so it holds no more than a lane needs."""
+    """Return the environment variables that a lane is started with, no more than it needs."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     needed = {name: os.environ[name] for name in NEEDED_TO_START if name in os.environ}
     return needed | {

@@ -1,9 +1,9 @@
-"""Names as people and platforms write them: which are the same, and which are only alike.
+"""Names as people and platforms write them: which are the same, and which only alike.
 
 The same are spellings that differ in what Unicode calls equivalent (é in one piece or in two), in
 capitals, and in spaces and signs, of which Canvas leaves none. Marks are letters here: किरण is not
-करण, か is not が, Müller is not Muller. What differs in marks as well is alike, which is a
-question for a person and never an answer.
+करण, か is not が, Müller is not Muller. What differs in marks as well is alike, which is a question
+for a person and never an answer.
 """
 
 import difflib
@@ -18,18 +18,20 @@ PLAIN = str.maketrans({"ø": "o", "ł": "l", "ı": "i", "đ": "d", "ð": "d", "�
 
 
 def same_id(text: str) -> str:
-    """Return an id, an address or a number as it is compared: in one form, in small letters."""
+    """Return an id, an address or a number in the one form in which they are compared."""
     return normalize("NFC", text).strip().lower()
 
 
 def name_parts(name: str) -> list[str]:
-    """Return the words of a name in small letters, marks and all, without signs."""
-    letters = "".join(map(letter, name))  # before NFKC, which makes a mark of the ´ in O´Brien
+    """Return the words of a name in small letters, with marks and without signs."""
+    letters = "".join(
+        map(letter_or_space, name)
+    )  # before NFKC, which makes a mark of the ´ in O´Brien
     return normalize("NFKC", letters).lower().replace("ς", "σ").split()
 
 
-def letter(c: str) -> str:
-    """Return a letter, mark or digit as it is, "" for what is not seen, a space for the rest."""
+def letter_or_space(c: str) -> str:
+    """Return a letter, mark or digit as it is, "" for what is invisible, a space for the rest."""
     kind = category(c)
     if kind == "Cf" or "\ufe00" <= c <= "\ufe0f" or c >= "\U000e0100":  # which picture to use
         return ""
@@ -37,7 +39,7 @@ def letter(c: str) -> str:
 
 
 def spellings(name: str) -> set[str]:
-    """Return a name's letters, marks and digits, in every spelling that counts as the same.
+    """Return a name's letters, marks and digits without spaces, in all equal spellings.
 
     A capital I is one of ı in Turkish, of i elsewhere.
     """
@@ -45,23 +47,23 @@ def spellings(name: str) -> set[str]:
 
 
 def name_without_marks(name: str) -> str:
-    """Return a name without its marks, with which several people may be called."""
+    """Return a name without its marks; several people's names may be the same then."""
     plain = normalize("NFKD", "".join(name_parts(name))).translate(PLAIN).casefold()
     return "".join(c for c in plain if category(c)[0] != "M")
 
 
 def did_you_mean(name: str, known: Iterable[str], closely: float = 0.6) -> str:
-    """Return a question for whoever may have misspelled a name; empty where none is like it."""
+    """Return "; did you mean …?" with the known name that is most like this; "" if none is."""
     near = difflib.get_close_matches(name, list(known), n=1, cutoff=closely)
     return f"; did you mean {near[0]}?" if near else ""
 
 
 def is_test_student(name: str) -> bool:
-    """True for the name of a platform's own student, who is nobody."""
+    """True if a name is that of a platform's own test student, who is nobody."""
     return "".join(name_parts(name)) in TEST_STUDENT
 
 
-def file_name(name: str) -> str:
+def folder_name_for(name: str) -> str:
     """Return a folder's name for somebody on no roster: *Ada Lovelace* is ``ada-lovelace``."""
     text = normalize("NFC", name.strip()).lower()
     allowed = "".join(c if category(c)[0] in "LMN" or c in "@.+_" else "-" for c in text)
@@ -69,27 +71,27 @@ def file_name(name: str) -> str:
 
 
 class NameIndex:
-    """Who is called what. A name written exactly so counts before one that is the same."""
+    """Finds people by name; who is called exactly so comes before who is called the same."""
 
     def __init__(self) -> None:
         self._exact, self._same, self._alike = (defaultdict(set) for _ in range(3))
 
     def add(self, who: str, name: str, *turned: str) -> None:
-        """Add a name of somebody; the same with its words turned round is no exact one."""
+        """Add a person's name; the same name with its words in another order is not exact."""
         self._exact[exact_name(name)].add(who)
         for written in (name, *turned):
             for spelling in spellings(written):
                 self._same[spelling].add(who)
             self._alike[name_without_marks(written)].add(who)
 
-    def of(self, name: str) -> set[str]:
-        """Return who is called so: nobody, one, or several, of whom nobody knows which."""
+    def people_called(self, name: str) -> set[str]:
+        """Return who is called so: nobody, one or, where nobody knows which, several."""
         if exact := self._exact.get(exact_name(name)):
             return set(exact)
         return set().union(*(self._same.get(spelling, ()) for spelling in spellings(name)))
 
-    def like(self, name: str) -> list[str]:
-        """Return whose name is most like this one: those with other marks, or else the nearest."""
+    def people_called_alike(self, name: str) -> list[str]:
+        """Return whose names are like this one: with other marks, or else the nearest name's."""
         unmarked = name_without_marks(name)
         known = [known_name for known_name in self._alike if known_name]
         near = (
@@ -101,5 +103,5 @@ class NameIndex:
 
 
 def exact_name(name: str) -> str:
-    """Return a name in one form of its letters and spaces."""
+    """Return a name in Unicode's composed form, with single spaces."""
     return " ".join(normalize("NFC", name).split())

@@ -29,7 +29,7 @@ class ReportedCriterion(TypedDict):
 
 
 class ReportedVerdict(TypedDict):
-    """What one check or examination of an exercise found."""
+    """What one check or examination of an exercise has found."""
 
     cell: Annotated[str, "The grade id of the test that it was made in."]
     target: Annotated[str, "The exercise, say kqv.project."]
@@ -84,7 +84,7 @@ class ReportedVerdict(TypedDict):
 
 
 class ReportedLimit(TypedDict):
-    """How one limit stood."""
+    """How much of one limit was used, and whether it was met."""
 
     limit: Annotated[float, "The bound, in the unit of the setting of that name."]
     used: Annotated[float | None, "How much of it was used."]
@@ -102,7 +102,7 @@ class CellResult:
 
 @dataclass(frozen=True)
 class Report:
-    """What grading says of one submission: reports/ASSIGNMENT/STUDENT.json.
+    """The grade of one submission, as in reports/ASSIGNMENT/STUDENT.json.
 
     Everything in it is plain data: texts, numbers, lists, dicts.
     """
@@ -157,7 +157,7 @@ class Report:
 
     @property
     def points(self) -> float:
-        """The points of all cells together."""
+        """The points that all cells earned together."""
         return math.fsum(cell.points for cell in self.cells.values())
 
     @property
@@ -167,44 +167,44 @@ class Report:
 
 
 def count(number: float, noun: str) -> str:
-    """Return so many of something, in words: 1 point, 2.5 points."""
+    """Return a number with its noun, as in "1 point" and "2.5 points"."""
     return f"{number:g} {noun}{'' if number == 1 else 's'}"
 
 
 def score_in_words(points: float, maximum: float) -> str:
-    """Return points as they are shown: 0.5 of 1 point."""
+    """Return points as they are shown, as in "0.5 of 1 point"."""
     return f"{points:g} of {count(maximum, 'point')}"
 
 
 def exercise_of(grade_id: str) -> str:
-    """Return the exercise that a graded cell belongs to: its visible and hidden tests are one.
+    """Return the exercise of a graded cell: its visible and hidden tests belong to one.
 
-    A student's own file has a test for each exercise, which is called as that is: kqv.project.
+    In a student's own file a test's grade id is its exercise: kqv.project.
     """
     return grade_id.removeprefix("points_").removeprefix("hidden_").rpartition(".")[2]
 
 
 def report_without_points(assignment: Any, status: str, reason: str, student: str = "") -> Report:
-    """Return the report on a submission of which nothing could be run: zero, and why."""
+    """Return the report on a submission of which nothing could run: zero points, and why."""
     cells = {g: CellResult(0.0, cell.points, reason) for g, cell in assignment.graded.items()}
     return Report(student, assignment.name, status, cells, notes=(reason,), attention=(reason,))
 
 
 def shown_mistakes(mistakes: Iterable[tuple[str, str]]) -> list[str]:
-    """Return mistakes as they are shown, each behind the name of its exercise."""
+    """Return mistakes as they are shown, "EXERCISE: MISTAKE"."""
     return [f"{target.split('.')[-1]}: {name}" for target, name in mistakes]
 
 
 def to_json(report: Report) -> dict[str, Any]:
-    """Return a report as JSON can hold it, with the number of its schema."""
+    """Return a report as data for JSON, with the version of its schema."""
     cells = {name: vars(cell) for name, cell in report.cells.items()}
     return {"schema": SCHEMA} | vars(report) | {"cells": cells}
 
 
 def report_from_json(data: dict[str, Any]) -> Report:
-    """Return the report that ``to_json`` made this of.
+    """Return the report of which ``to_json`` made this data.
 
-    Raises ``ValueError`` where it is of another version.
+    Raises ``ValueError`` if it is of another version.
     """
     if data.get("schema") != SCHEMA:
         raise ValueError(f"expected a report of schema {SCHEMA}, got {data.get('schema')!r}")
@@ -217,5 +217,5 @@ def report_from_json(data: dict[str, Any]) -> Report:
 
 
 def tuple_of_list(value: Any) -> Any:
-    """Return a list as a tuple, anything else as it is."""
+    """Return a list as a tuple, another value as it is."""
     return tuple(value) if isinstance(value, list) else value

@@ -125,7 +125,7 @@ def scaled_dot_product_attention(query, key, value, mask=None, *, scale=None):
 
 
 def sample_answers(style: dict[str, str], **changed: str) -> dict[str, str]:
-    """Return a style's sources with some cells changed, each with its imports."""
+    """Return a style's cells with some sources changed, each with its imports in front."""
     return {grade_id: IMPORTS + source for grade_id, source in {**style, **changed}.items()}
 
 

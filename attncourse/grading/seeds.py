@@ -4,7 +4,7 @@ from attncourse.grading.errors import UserError
 
 
 def whole_number(text: str, otherwise: int) -> int:
-    """Return the number that was given for ``--seed``; ``otherwise`` where none was.
+    """Return the number given for ``--seed``, or ``otherwise`` for an empty text.
 
     Raises ``UserError`` for what is no whole number.
     """

@@ -14,9 +14,9 @@ from attncourse.grading.errors import UserError
 
 
 class Quiet(SimpleHTTPRequestHandler):
-    """Answers with files of one folder, and says nothing of each.
+    """Serves the files of one folder, and prints nothing of each request.
 
-    What a file is goes by its name alone: Windows' registry may call scripts plain text, which a
+    A file's type goes by its name alone: Windows' registry may call scripts plain text, which a
     browser does not run.
     """
 
@@ -29,11 +29,11 @@ class Quiet(SimpleHTTPRequestHandler):
     }
 
     def log_message(self, format: str, *args: object) -> None:
-        """Print nothing of a request."""
+        """Print nothing about a request."""
         pass
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Send the book's own page where there is none, as on the web.
+        """Send the book's own page for a missing one, as on the web.
 
         Other errors are sent in plain words.
         """
@@ -48,13 +48,13 @@ class Quiet(SimpleHTTPRequestHandler):
         return None
 
     def end_headers(self) -> None:
-        """Send the headers of an answer that no browser is to keep."""
+        """Send the headers, with one that keeps browsers from storing the page."""
         self.send_header("Cache-Control", "no-cache")  # the book may be built again meanwhile
         super().end_headers()
 
 
 class Server(ThreadingHTTPServer):
-    """A server that takes a lost connection as it comes.
+    """A server that is not bothered by lost connections.
 
     Browsers hang up before a page is whole, and Ctrl-C closes what is being answered. Neither is
     worth the traceback that the library prints from each answer's thread.
@@ -63,15 +63,15 @@ class Server(ThreadingHTTPServer):
     allow_reuse_address = sys.platform != "win32"  # there a second server would get the same port
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Print an error, unless a browser hung up, which it may."""
+        """Print an error, unless the browser has hung up."""
         if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)
 
 
 def serve_folder(folder: Path, port: int, started: Callable[[str], None]) -> None:
-    """Serve a folder on this machine alone until it is interrupted; ``started`` gets the address.
+    """Serve a folder to this machine alone until Ctrl-C; ``started`` is called with the address.
 
-    Port 0 stands for any that is free. Raises ``UserError`` where no book is in the folder, or the
+    Port 0 stands for any that is free. Raises ``UserError`` if no book is in the folder, or the
     port cannot be had.
     """
     if not (folder / "index.html").is_file():

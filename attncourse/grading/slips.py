@@ -8,7 +8,7 @@ TRUSTED = ("numbers", "names")
 
 
 class Slip(NamedTuple):
-    """Where a number and a name stand together, both, and whose each of them is by which row."""
+    """A number and a name in one place that are two people's, and which rows have them."""
 
     place: str
     number: str
@@ -24,20 +24,23 @@ class Slip(NamedTuple):
 
 
 def settle_owner(by_number: set[str], by_name: set[str], trust: str) -> set[str] | None:
-    """Return who is meant; None where the two disagree and nobody has said which one to trust."""
+    """Return who is meant by a number and a name; None if they disagree and none is trusted.
+
+    ``trust`` is *numbers*, *names* or empty. If one of both means nobody, the other decides.
+    """
     if by_number and by_name and not by_number & by_name:
         return {"numbers": by_number, "names": by_name}.get(trust)
     return by_number & by_name or by_number or by_name
 
 
 def require_trust(trust: str) -> None:
-    """Raise ``UserError`` for what is none of ``TRUSTED``."""
+    """Raise ``UserError`` for a text that is none of ``TRUSTED``."""
     if trust and trust not in TRUSTED:
         raise UserError(f"--trust: expected {' or '.join(TRUSTED)}, got {trust}")
 
 
 def require_no_slip(slips: list[Slip], undone: str) -> None:
-    """Raise ``UserError`` with the first of the slips; ``undone`` is what did not happen."""
+    """Raise ``UserError`` with the first slip, if any; ``undone`` says what did not happen."""
     if not slips:
         return
     more = f", and {len(slips) - 1} more like it" if slips[1:] else ""

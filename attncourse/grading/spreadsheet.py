@@ -36,9 +36,9 @@ MAX_CELL_CHARS = 32_000  # characters; what is beyond 32767 runs over into other
 
 
 def csv_cell(value: Value) -> str:
-    """Return a cell's text. A number stays one.
+    """Return the text of a CSV cell; a text that could begin a formula is defused.
 
-    Of a text, whatever could begin a formula is defused.
+    A number stays one.
     """
     if value is None:
         return ""
@@ -49,19 +49,19 @@ def csv_cell(value: Value) -> str:
 
 
 def line_of_cell(cell: str) -> str:
-    """Return the line of text that a cell was made of, if it was one line."""
+    """Return the text of which ``csv_cell`` made this cell, if it was one line."""
     if cell.startswith("'") and FORMULA.match(cell[1:]):
         cell = cell[1:]
     return ADDED.sub("", cell)
 
 
 def plain_number(value: float) -> str:
-    """Return a number without an exponent or superfluous digits, with a point."""
+    """Return a number as text, without an exponent or superfluous digits, with a point."""
     return f"{round(value, 6):.6f}".rstrip("0").rstrip(".") if value else "0"
 
 
 def csv_table(rows: Iterable[Sequence[Value]]) -> str:
-    """Return rows as comma-separated values, with line ends of RFC 4180 and every cell defused."""
+    """Return rows as CSV text with line ends of RFC 4180, every cell defused."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerows([csv_cell(value) for value in row] for row in rows)
@@ -69,10 +69,10 @@ def csv_table(rows: Iterable[Sequence[Value]]) -> str:
 
 
 def rows_in(path: Path) -> list[list[str]]:
-    """Return the rows of a file of comma-separated values, however a spreadsheet has saved it.
+    """Return the rows of a table's file, however a spreadsheet has saved it.
 
-    The separator is the one that its first line has most of. Raises ``UserError``, as for a file
-    that is missing.
+    The separator is the comma, semicolon or tab that its first line has most of. Raises
+    ``UserError`` if it cannot be read.
     """
     text = text_of_file(path)
     if said := re.match(r"sep=([,;\t])\r?\n", text):  # for Excel
@@ -86,13 +86,13 @@ def rows_in(path: Path) -> list[list[str]]:
 
 
 def records_in(path: Path) -> tuple[list[str], list[dict[str, str]]]:
-    """Return the head of such a file, if it is there, and each row by the head's names."""
+    """Return the head of a table's file, and each row by the head's names; none without a file."""
     head, *rows = (rows_in(path) if path.is_file() else []) or [[]]
     return head, [dict(zip(head, map(line_of_cell, row), strict=False)) for row in rows]
 
 
 def text_of_file(path: Path) -> str:
-    """Return a file's text, in whichever of the usual encodings. Raises ``UserError``."""
+    """Return a file's text, in whichever usual encoding; raise ``UserError`` if it has none."""
     with explained_file_errors(path, doing="read"):
         data = path.read_bytes()
     if data.startswith(b"PK\x03\x04"):

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+SECONDS_UNTIL_SENT_AGAIN = 0.05
+
 
 def interrupt_main_thread() -> None:
-    """Send Ctrl-C's signal, which ends a call that waits as well, where that can be done."""
+    """Send this process Ctrl-C's signal, where possible such that a waiting call ends."""
     if hasattr(signal, "pthread_kill"):
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
     else:  # on Windows
@@ -19,19 +21,22 @@ def interrupt_main_thread() -> None:
 
 @contextmanager
 def ending_at_ctrl_c(state: str) -> Iterator[None]:
-    """Say at Ctrl-C in the block how things stand, and end the command with status 130.
+    """End the command at a Ctrl-C in the block, with status 130 and a line on how things stand.
 
     Python drops an exception that is raised in a finalizer or in a weak reference's callback, and
     an import runs such callbacks: an interrupt that falls there is dropped too. It is sent again.
     """
+    hook_before = sys.unraisablehook
 
-    def dropped(what: Any) -> None:
-        if what.exc_type is KeyboardInterrupt:
-            threading.Timer(0.05, interrupt_main_thread).start()
+    def send_again_if_dropped(dropped: Any) -> None:
+        """Python's hook for exceptions that it drops: a Ctrl-C among them is sent again."""
+        if dropped.exc_type is KeyboardInterrupt:
+            # Not at once: what drops the exception has to be over by then.
+            threading.Timer(SECONDS_UNTIL_SENT_AGAIN, interrupt_main_thread).start()
         else:
-            before(what)
+            hook_before(dropped)
 
-    before, sys.unraisablehook = sys.unraisablehook, dropped
+    sys.unraisablehook = send_again_if_dropped
     try:
         yield
     except KeyboardInterrupt as stop:
@@ -41,4 +46,4 @@ def ending_at_ctrl_c(state: str) -> Iterator[None]:
         exec("")
         raise SystemExit(130) from None
     finally:
-        sys.unraisablehook = before
+        sys.unraisablehook = hook_before

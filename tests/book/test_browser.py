@@ -584,14 +584,14 @@ def test_the_attention_map_answers_to_the_pointer_and_to_keys(reader):
     grid = view.locator("table.av-grid:visible")
     row = grid.locator("tbody tr").nth(4)
     row.locator("td").nth(2).hover()
-    expect(said).to_contain_text('query "it" attends to key "sushi" with weight 0.89')
+    expect(said).to_contain_text("query “it” attends to key “sushi” with weight 0.89")
     row.locator("td").nth(2).click()
     page.keyboard.press("ArrowRight")
-    expect(said).to_contain_text('query "it" attends to key "because"')
+    expect(said).to_contain_text("query “it” attends to key “because”")
     page.keyboard.press("ArrowDown")
-    expect(said).to_contain_text('query "makes" attends to key "because"')
+    expect(said).to_contain_text("query “makes” attends to key “because”")
     page.keyboard.press("Home")
-    expect(said).to_contain_text('query "makes"')
+    expect(said).to_contain_text("query “makes”")
     assert view.locator("[tabindex='0']:focus").count() == 1
     picker.select_option(label="one vector")
     assert view.locator("table.av-grid:visible tbody td").nth(4 * 8 + 2).inner_text() == "0.10"

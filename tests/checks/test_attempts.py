@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from attncourse.checks.reading.cells import TIMEIT_KEEPS_NAMES, went_on
+from attncourse.checks.reading.cells import TIMEIT_KEEPS_NAMES, skipped_lines_note
 from attncourse.checks.showing import spinner
 from helpers.student_cells import played
 
@@ -69,7 +69,7 @@ def test_a_class_as_it_was_handed_out_is_not_attempted(say):
 
 
 WRONG = OK.replace("@", "*")
-SKIPPED = f"ZeroDivisionError: division by zero ({went_on(['1 / 0'])})"
+SKIPPED = f"ZeroDivisionError: division by zero ({skipped_lines_note(['1 / 0'])})"
 WENT_ON = {
     "an error above": (f"1 / 0\n{OK}", SKIPPED),
     "an error between": (f"{WRONG}\n1 / 0\n{OK}", SKIPPED),
@@ -234,7 +234,7 @@ def test_a_long_run_says_that_it_still_runs(monkeypatch):
 
     monkeypatch.setattr(spinner, "SECONDS_BETWEEN_LINES", 0.01)
     monkeypatch.setattr(spinner.ReplacedLine, "show", show)
-    with spinner.ticking("02_mixing.ipynb"):
+    with spinner.show_still_running("02_mixing.ipynb"):
         assert enough.wait(60)
     assert shown[0] == "02_mixing.ipynb: still running, 0 s …"
     assert shown[-1] == ""
@@ -300,9 +300,9 @@ def test_a_cell_without_the_name_is_known_by_its_id():
     cells = CellRuns(shell)
 
     def ran(source: str, cell: str) -> None:
-        cells.begins(SimpleNamespace(raw_cell=source, cell_id=cell))
+        cells.note_begin(SimpleNamespace(raw_cell=source, cell_id=cell))
         exec(source if cells.runs[-1].problem is None else "", shell.user_ns)
-        cells.ends(SimpleNamespace(error_before_exec=None, error_in_exec=None))
+        cells.note_end(SimpleNamespace(error_before_exec=None, error_in_exec=None))
 
     def why() -> str:
         found = cells.why_unjudged("project", shell.user_ns["project"])

@@ -16,8 +16,8 @@ from attncourse.checks import exercises, judging
 from attncourse.checks.callers import CALLERS, call_on_function
 from attncourse.checks.exercise import Case
 from attncourse.checks.explaining import diagnosis
-from attncourse.checks.judging import judge, points
-from attncourse.checks.showing.verdict import KEEPS_HALF, MAX_TEXT_LINES, Verdict, sentence
+from attncourse.checks.judging import judge, points_of_answer
+from attncourse.checks.showing.verdict import KEEPS_HALF, MAX_TEXT_LINES, Verdict, full_sentence
 from attncourse.checks.trying import trials
 from attncourse.checks.trying.outcome import Outcome
 from attncourse.checks.trying.trials import NoReference, draw, try_out
@@ -111,14 +111,14 @@ def test_mistake_is_caught_and_named_in_few_lines(
     assert len(lines) <= MAX_TEXT_LINES, "\n".join(lines)
     failing = [c.name for c in verdict.criteria if not c.passed and not c.waits]
     assert [name for name in failing if name not in str(verdict)] == []
-    assert lines[1] == f"What happened: {sentence(mistake.name)}"
+    assert lines[1] == f"What happened: {full_sentence(mistake.name)}"
     is_paid_for_once(verdict)
     # What is earned hangs on whether any known mistake does the same, which a further draw leaves.
     monkeypatch.setattr(diagnosis, "N_FURTHER_DRAWS", 0)
     if mistake is exercise.mistakes[0]:
-        assert points(exercise, mistake.wrong, seed) == verdict.earned  # asked why or not
+        assert points_of_answer(exercise, mistake.wrong, seed) == verdict.earned  # asked why or not
     if exercise.target not in ESTIMATED:
-        earned = {verdict.earned, points(exercise, mistake.wrong, seed + 1)}
+        earned = {verdict.earned, points_of_answer(exercise, mistake.wrong, seed + 1)}
         EARNED[exercise.target, mistake.name] = earned
         assert max(earned) - min(earned) <= ALLOWED
 
@@ -141,8 +141,10 @@ def test_luck_is_seen():
     def lucky(A, X):
         return exercise.reference(A, X) + (A.flat[-1] > 0.35)
 
-    assert len({points(exercise, lucky, draw) for draw in range(6)}) > 1
-    assert {points(exercise, exercise.reference, draw) for draw in range(6)} == {exercise.points}
+    assert len({points_of_answer(exercise, lucky, draw) for draw in range(6)}) > 1
+    assert {points_of_answer(exercise, exercise.reference, draw) for draw in range(6)} == {
+        exercise.points
+    }
 
 
 @pytest.mark.parametrize(("exercise", "implementation", "seed"), RIGHT, ids=name)

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from attncourse.checks import examine, exercises
-from attncourse.checks.explaining.defaults import defaults_of, other_default
+from attncourse.checks.explaining.defaults import defaults_of, other_default_mistake
 from attncourse.checks.judging import judge
 from attncourse.checks.trying.trials import try_out
 from attncourse.efficient import kv_cache_bytes
@@ -84,9 +84,9 @@ def test_a_later_right_answer_has_no_other_default():
         return right if late or bytes_per_number else right + 1
 
     trials = try_out(exercise, cache, 3)
-    assert other_default(exercise, cache, trials) is not None
+    assert other_default_mistake(exercise, cache, trials) is not None
     late.append(True)
-    assert other_default(exercise, cache, trials) is None
+    assert other_default_mistake(exercise, cache, trials) is None
 
 
 def test_a_default_that_calls_share_is_named():

@@ -32,7 +32,7 @@ FAMILIES = [(e, m) for e in ALL.values() for m in e.mistakes if m.family]
 @pytest.fixture(autouse=True)
 def no_place(monkeypatch):
     """Answers are told of by what they return: their code is for test_repairs.py."""
-    monkeypatch.setattr("attncourse.checks.judging.repaired", lambda *_: None)
+    monkeypatch.setattr("attncourse.checks.judging.find_repair", lambda *_: None)
 
 
 @pytest.fixture

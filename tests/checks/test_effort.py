@@ -15,8 +15,8 @@ from attncourse.checks.explaining.effort import (
     NUMBERS_PER_CALL,
     Effort,
     calls_of_case,
+    measured_calls,
     typical_cases,
-    work_in,
 )
 from attncourse.checks.explaining.search import likely_pairs
 from attncourse.checks.explaining.suspects import least_distance
@@ -92,10 +92,10 @@ def test_calls_are_counted_and_rounded():
         for _ in range(n):
             len("")
 
-    few, more = work_in(lambda: many(100)), work_in(lambda: many(101))
+    few, more = measured_calls(lambda: many(100)), measured_calls(lambda: many(101))
     assert few == more  # which lie within a rounding
-    assert work_in(lambda: many(1000)) > 8 * few
-    assert work_in(lambda: torch.ones(2) + 1) < 50
+    assert measured_calls(lambda: many(1000)) > 8 * few
+    assert measured_calls(lambda: torch.ones(2) + 1) < 50
 
 
 def test_who_profiles_is_left_alone():
@@ -103,7 +103,7 @@ def test_who_profiles_is_left_alone():
 
     profile = cProfile.Profile()
     profile.enable()
-    number = work_in(lambda: len(""))
+    number = measured_calls(lambda: len(""))
     profile.disable()
     assert number == CALLS_UNDER_PROFILER
 
@@ -121,7 +121,7 @@ def test_tries_weigh_what_the_reference_takes_and_end(monkeypatch):
     whole = Effort(ROPE)
     part = Effort(ROPE, whole)
     assert whole.is_left()
-    part.tried(0, 10**6)
+    part.count_tries(0, 10**6)
     assert part.spent > effort.MAX_CALLS_IN_ALL
     assert whole.is_over()
     assert not whole.is_left()
@@ -151,12 +151,16 @@ def test_operators_and_what_they_make_weigh_as_calls():
         for _ in range(times):
             x = x + 1
 
-    assert work_in(lambda: add(few, 100)) > 4 * 100
-    assert work_in(lambda: add(many)) > 300 > 4 * work_in(lambda: add(few))
+    assert measured_calls(lambda: add(few, 100)) > 4 * 100
+    assert measured_calls(lambda: add(many)) > 300 > 4 * measured_calls(lambda: add(few))
     x = torch.ones(2, requires_grad=True)
-    assert work_in(lambda: (x * x).sum().backward()) > 2 * work_in(lambda: (x * x).sum())
+    assert measured_calls(lambda: (x * x).sum().backward()) > 2 * measured_calls(
+        lambda: (x * x).sum()
+    )
     n = len(many)
-    assert work_in(lambda: torch.randn(n)) > 2 * work_in(lambda: torch.ones(n))  # takes 4 times
+    assert measured_calls(lambda: torch.randn(n)) > 2 * measured_calls(
+        lambda: torch.ones(n)
+    )  # takes 4 times
 
 
 def test_what_is_loaded_the_first_time_does_not_weigh():
@@ -167,7 +171,7 @@ def test_what_is_loaded_the_first_time_does_not_weigh():
             for _ in range(10_000):
                 len("")
 
-    assert work_in(loads) < 100
+    assert measured_calls(loads) < 100
 
 
 def test_cases_used_alike_weigh_the_same():
@@ -202,12 +206,12 @@ def test_cases_that_take_many_times_as_long_come_last():
     tiled = exercises()["efficient.tiled_attention"]
     wrong = next(m for m in tiled.mistakes if "own block alone" in m.name).wrong
     of = search.Search(tiled, trials.try_out(tiled, wrong, 5), 5)
-    for order in (of.wrong, of.right, of.telling):
+    for order in (of.wrong_cases, of.right_cases, of.telling_cases):
         sizes = [calls_of_case(tiled, i) for i in order]
         assert all(a < 4 * b for a, b in pairwise(sizes))
-    heavy = of.wrong[-1]
-    assert calls_of_case(tiled, heavy) > 4 * calls_of_case(tiled, of.wrong[0])
-    assert all((suspect, heavy) not in of.tried for suspect in of.likeliest())
+    heavy = of.wrong_cases[-1]
+    assert calls_of_case(tiled, heavy) > 4 * calls_of_case(tiled, of.wrong_cases[0])
+    assert all((suspect, heavy) not in of.counted_tries for suspect in of.likeliest_first())
 
 
 def test_a_kernels_own_calls_do_not_weigh(monkeypatch):
@@ -215,7 +219,7 @@ def test_a_kernels_own_calls_do_not_weigh(monkeypatch):
     accept = exercises()["serving.speculative_accept"]
 
     def deep(levels: int) -> int:
-        return effort.work_of(accept, 0) if not levels else deep(levels - 1)
+        return effort.calls_of_right_answer(accept, 0) if not levels else deep(levels - 1)
 
     @contextmanager
     def busy(*anything):
@@ -225,7 +229,7 @@ def test_a_kernels_own_calls_do_not_weigh(monkeypatch):
 
     plain = deep(0)
     assert deep(80) == plain
-    monkeypatch.setattr(outcome, "without_ours_alone", busy)
+    monkeypatch.setattr(outcome, "block_solutions_for", busy)
     effort.calls_around.cache_clear()
     try:
         assert deep(0) == plain

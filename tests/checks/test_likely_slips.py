@@ -5,7 +5,7 @@ import torch
 
 from attncourse import transformer
 from attncourse.checks import examine, exercises
-from attncourse.checks.judging import points
+from attncourse.checks.judging import points_of_answer
 
 ALL = exercises()
 
@@ -13,7 +13,7 @@ ALL = exercises()
 @pytest.fixture(autouse=True)
 def no_place(monkeypatch):
     """Answers are told of by what they return, as in a grade."""
-    monkeypatch.setattr("attncourse.checks.judging.repaired", lambda *_: None)
+    monkeypatch.setattr("attncourse.checks.judging.find_repair", lambda *_: None)
 
 
 # --- attention without a softmax -----------------------------------------------------------------
@@ -148,7 +148,7 @@ def test_a_likely_slip_has_its_name_and_keeps_the_rest(target, answer, name, res
         assert len(follows) == len(failed) - (2 if rest else 1)
         assert sum(c.earned for c in follows) == sum(c.possible for c in follows) // 2
         assert 4 * verdict.earned >= verdict.possible
-    assert points(ALL[target], answer, 2) == verdict.earned  # asked why or not
+    assert points_of_answer(ALL[target], answer, 2) == verdict.earned  # asked why or not
 
 
 class NeitherResidualNorDropout(transformer.EncoderBlock):
@@ -161,7 +161,7 @@ class NeitherResidualNorDropout(transformer.EncoderBlock):
         return x + self.feed_forward(self.norm_2(x))
 
 
-def test_two_mistakes_of_a_block_are_found_before_the_search_ends():
+def test_two_mistakes_of_a_block_are_found():
     """Of a hundred ways to be wrong there are thousands of pairs: the likely ones come first."""
     verdict = examine("transformer.EncoderBlock", NeitherResidualNorDropout, seed=7)
     assert verdict.diagnosis.name == "the residual is missing"

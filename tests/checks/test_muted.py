@@ -14,7 +14,7 @@ from IPython.display import display
 
 from attncourse import mixing
 from attncourse.checks import check, examine
-from attncourse.checks.trying.muted import aloud, muted
+from attncourse.checks.trying.muted import muted, show_anyway
 from attncourse.support.output import keep_what_is_written
 
 
@@ -55,7 +55,7 @@ def test_a_right_answer_shows_nothing_and_passes(published, monkeypatch, capfd):
 def test_what_a_check_itself_tells_is_shown(published):
     with muted():
         display("of the answer")
-        with aloud():
+        with show_anyway():
             display("of the check")
     display("afterwards")
     assert [o["data"]["text/plain"] for o in published] == ["'of the check'", "'afterwards'"]

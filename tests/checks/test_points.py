@@ -9,7 +9,7 @@ import torch
 from attncourse.checks import examine, exercises
 from attncourse.checks.exercise import parts_of
 from attncourse.checks.explaining.diagnosis import Finding
-from attncourse.checks.judging import are_two_slips, judge, points
+from attncourse.checks.judging import are_two_slips, judge, points_of_answer
 from attncourse.checks.trying.compare import dtype_name
 from attncourse.checks.trying.outcome import is_tensor
 from attncourse.checks.trying.trials import try_out
@@ -56,7 +56,8 @@ def trivial(reference) -> dict:
 @pytest.mark.parametrize("exercise", FUNCTIONS, ids=lambda e: e.target)
 def test_an_answer_that_does_nothing_earns_almost_nothing(exercise):
     earned = {
-        name: points(exercise, answer, 1) for name, answer in trivial(exercise.reference).items()
+        name: points_of_answer(exercise, answer, 1)
+        for name, answer in trivial(exercise.reference).items()
     }
     assert max(earned.values()) <= RIGHT_BY_ITSELF.get(exercise.target, DESERVED), earned
 
@@ -120,9 +121,9 @@ def is_container(value) -> bool:
 
 
 @pytest.mark.parametrize("exercise", FUNCTIONS, ids=lambda e: e.target)
-def test_single_precision_inside_is_one_slip_whatever_it_rounds(exercise):
+def test_single_precision_inside_is_one_slip(exercise):
     """Also where large numbers nearly cancel, so that little is left of seven digits."""
-    earned = points(exercise, rounded_inside(exercise.reference), 1)
+    earned = points_of_answer(exercise, rounded_inside(exercise.reference), 1)
     assert 4 * earned >= exercise.points or exercise.target in OF_A_FUNCTION
 
 
@@ -161,7 +162,7 @@ def test_each_of_two_known_mistakes_is_paid_for_once(target, names):
     for one in alone:  # the first that it breaks shows it, or its next
         broken = [c.name for c in one.criteria if not c.passed][:2]
         assert any(c.name in broken for c in failed if not c.follows)
-    assert points(exercise, both, 3) == verdict.earned  # asked why or not
+    assert points_of_answer(exercise, both, 3) == verdict.earned  # asked why or not
 
 
 @pytest.mark.parametrize(
@@ -186,7 +187,7 @@ def test_a_slip_beside_an_error_keeps_what_the_error_leaves(target, slip, error)
     assert all(c.follows for c in follows)
     assert sum(c.earned for c in follows) == sum(c.possible for c in follows) // 2
     assert 0 < verdict.earned <= min(one.earned for one in alone)
-    assert points(ALL[target], both, 3) == verdict.earned  # asked why or not
+    assert points_of_answer(ALL[target], both, 3) == verdict.earned  # asked why or not
 
 
 FORMS = {
@@ -210,11 +211,11 @@ def test_a_known_mistake_in_a_wrong_form_is_two_slips(name, form):
     both = in_form(wrong)
     verdict = examine(ATTENTION.target, both, seed=3)
     assert (verdict.diagnosis.name, verdict.rest) == (name, form)
-    alone = [points(ATTENTION, one, 3) for one in (wrong, in_form(ATTENTION.reference))]
+    alone = [points_of_answer(ATTENTION, one, 3) for one in (wrong, in_form(ATTENTION.reference))]
     assert 0 < verdict.earned <= min(alone)
     if form != "single precision inside":  # how the right numbers are rounded is not known
         assert verdict.earned + verdict.worth == alone[1]
-    assert points(ATTENTION, both, 3) == verdict.earned  # asked why or not
+    assert points_of_answer(ATTENTION, both, 3) == verdict.earned  # asked why or not
 
 
 def test_a_slip_beside_another_width_keeps_what_the_width_leaves():
@@ -226,7 +227,7 @@ def test_a_slip_beside_another_width_keeps_what_the_width_leaves():
     verdict = examine(exercise.target, twice, seed=3)
     assert verdict.diagnosis.name == name
     assert verdict.rest == "another width where d_ff is left out"
-    assert 0 < verdict.earned < points(exercise, slip, 3)
+    assert 0 < verdict.earned < points_of_answer(exercise, slip, 3)
 
 
 def test_a_known_mistake_in_one_branch_is_one_slip():
@@ -242,7 +243,7 @@ def test_a_known_mistake_in_one_branch_is_one_slip():
     shown, *follows = [c for c in verdict.criteria if not c.passed]
     assert shown.earned == 0
     assert sum(c.earned for c in follows) == sum(c.possible for c in follows) // 2 > 0
-    assert points(exercise, wrong_in_pre_norm, 3) == verdict.earned  # asked why or not
+    assert points_of_answer(exercise, wrong_in_pre_norm, 3) == verdict.earned  # asked why or not
 
 
 def test_what_is_said_before_the_long_search_is_what_is_earned():
@@ -253,7 +254,7 @@ def test_what_is_said_before_the_long_search_is_what_is_earned():
 
     heard: list[int] = []
     for answer in (both, unknown):
-        verdict = judge(ATTENTION, answer, 3, hear=lambda begun: heard.append(begun.earned))
+        verdict = judge(ATTENTION, answer, 3, on_points=lambda begun: heard.append(begun.earned))
     assert heard == [verdict.earned]  # of two that are known all is said at once
 
 

@@ -17,8 +17,8 @@ from attncourse.checks.explaining.changes import Change, changes
 from attncourse.checks.explaining.repairs import (
     AnswerSource,
     bounded_memory,
+    find_repair,
     repair_in_words,
-    repaired,
 )
 from attncourse.checks.judging import judge
 from attncourse.checks.trying.trials import try_out
@@ -32,7 +32,7 @@ ALL = exercises()
 def place(target: str, answer, seed: int = 3):
     """What one change mends, whatever the check would say of it."""
     exercise = ALL[target]
-    return repaired(exercise, answer, try_out(exercise, answer, seed), seed)
+    return find_repair(exercise, answer, try_out(exercise, answer, seed), seed)
 
 
 # --- each kind of change, in an answer that is wrong in one place --------------------------------

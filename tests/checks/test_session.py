@@ -44,17 +44,20 @@ def test_the_table_says_what_the_checks_saw(capsys):
     tried("mixing.uniform_weights", lambda n: mixing.uniform_weights(n) * 2)
     found = table("mixing")
     assert [row.state for row in found.rows] == ["done", "open", "open", "tried", "open", "open"]
-    assert found.head == "1 of 6 exercises done, 1 tried, 4 open · 7 of 32 points"
+    assert found.summary == "1 of 6 exercises done, 1 tried, 4 open · 7 of 32 points"
     said = [row.said for row in found.rows]
     assert said[:3] == ["", NOT_ATTEMPTED, "no check of it has run"]
     assert "twice" in said[3] or "2 times" in said[3]
-    assert found.hidden == "6 more points for tests that are run only when your notebook is graded."
-    assert found.next == "next: uniform_weights (about 5 minutes)"
+    assert (
+        found.hidden_tests
+        == "6 more points for tests that are run only when your notebook is graded."
+    )
+    assert found.next_step == "next: uniform_weights (about 5 minutes)"
     capsys.readouterr()
     progress("mixing")
     assert capsys.readouterr().out == f"{found}\n"
     html = found._repr_html_()
-    for text in (found.head, found.hidden, found.next, "<code>window_weights</code>"):
+    for text in (found.summary, found.hidden_tests, found.next_step, "<code>window_weights</code>"):
         assert text in html
     assert all(len(line) <= 80 for line in str(found).splitlines()), str(found)
 
@@ -67,12 +70,12 @@ def test_the_last_verdict_counts():
 
 
 def test_next_is_an_open_exercise_or_the_next_chapter():
-    assert table("tokens").next == "next: tokenize (about 10 minutes)"
+    assert table("tokens").next_step == "next: tokenize (about 10 minutes)"
     for target, exercise in exercises().items():
         if exercise.stem in ("mixing", "tokens"):
             tried(target, exercise.reference)
-    assert table("mixing").next == "next: chapter 3"
-    assert "open" not in table("mixing").head
+    assert table("mixing").next_step == "next: chapter 3"
+    assert "open" not in table("mixing").summary
 
 
 def test_what_a_grader_sees_is_no_ones_progress(fresh):

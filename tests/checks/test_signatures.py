@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 from attncourse.checks import examine, exercises
-from attncourse.checks.explaining.signatures import in_code
+from attncourse.checks.explaining.signatures import default_as_code
 from attncourse.checks.judging import judge
 from attncourse.multihead import split_heads
 from attncourse.scoring import attend
@@ -66,7 +66,7 @@ def test_a_signature_without_defaults_says_which(exercise):
     assert "no default" in verdict.diagnosis.name
     missing = [p for p in parameters if p.default is not p.empty]
     told = verdict.diagnosis.explanation
-    assert any(f"{p.name}={in_code(p.default)}" in told for p in missing)
+    assert any(f"{p.name}={default_as_code(p.default)}" in told for p in missing)
     assert "<" not in told  # no function's address
 
 

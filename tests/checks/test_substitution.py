@@ -4,7 +4,7 @@ import pytest
 
 from attncourse import mixing
 from attncourse.checks import CheckFailed, check, exercises
-from attncourse.checks.showing.chapter_progress import row_of
+from attncourse.checks.showing.chapter_progress import progress_row
 from attncourse.checks.substitution import names_called
 
 ANSWERS = """
@@ -51,7 +51,7 @@ def test_it_is_right_given_a_right_one(seen, capsys, call):
     assert not seen["mixing.normalize_rows"].passed
     verdict = seen["mixing.causal_mean_weights"]
     assert verdict.given == ("normalize_rows",)
-    row = row_of(exercises()["mixing.causal_mean_weights"], verdict)
+    row = progress_row(exercises()["mixing.causal_mean_weights"], verdict)
     assert (row.state, row.said) == ("done", "given a right normalize_rows")
 
 

@@ -7,7 +7,7 @@ import torch
 from attncourse.checks import examine, exercises
 from attncourse.checks.exercise import parts_of
 from attncourse.checks.judging import answers_something, judge
-from attncourse.checks.showing.verdict import FOLLOWS, Picture, picture_html
+from attncourse.checks.showing.verdict import FOLLOWS_NOTE, Picture, picture_html
 from attncourse.checks.trying.outcome import is_unchanged
 from attncourse.checks.trying.trials import draw, try_out
 from helpers.double_mistakes import doubles
@@ -19,7 +19,7 @@ SOME = ("mixing.normalize_rows", "kqv.attention_scores", "scaling.attention_entr
 @pytest.fixture(autouse=True)
 def no_place(monkeypatch):
     """Answers are told of by what they return."""
-    monkeypatch.setattr("attncourse.checks.judging.repaired", lambda *_: None)
+    monkeypatch.setattr("attncourse.checks.judging.find_repair", lambda *_: None)
 
 
 # --- names --------------------------------------------------------------------------------------
@@ -104,8 +104,8 @@ def test_of_one_mistake_all_that_fails_behind_the_first_follows(target):
         verdict = judge(ALL[target], mistake.wrong, 5)
         failed = [c for c in verdict.criteria if not c.passed and not c.waits]
         assert [c.follows for c in failed] == [False, *[True] * (len(failed) - 1)]
-        assert verdict.full.count(FOLLOWS) == verdict._repr_html_().count(FOLLOWS)
-        assert verdict.full.count(FOLLOWS) == len(failed) - 1
+        assert verdict.full.count(FOLLOWS_NOTE) == verdict._repr_html_().count(FOLLOWS_NOTE)
+        assert verdict.full.count(FOLLOWS_NOTE) == len(failed) - 1
 
 
 def test_each_of_two_mistakes_has_its_own_criterion():

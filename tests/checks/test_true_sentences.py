@@ -10,14 +10,14 @@ import torch
 from attncourse import transformer
 from attncourse.checks import examine, exercises
 from attncourse.checks.exercise import Case, Criterion
-from attncourse.checks.explaining.symptoms.looks import left_beside, right_but_for
+from attncourse.checks.explaining.symptoms.looks import symptom_beside_mistake, symptom_in_form
 from attncourse.checks.explaining.symptoms.nearly_right import (
+    batch_axes_unprovided,
     right_to_single_precision,
-    unbatched,
 )
 from attncourse.checks.explaining.symptoms.results import first_result_right
-from attncourse.checks.judging import judge, judge_criteria, points
-from attncourse.checks.showing.verdict import FOLLOWS, KEEPS_HALF
+from attncourse.checks.judging import judge, judge_criteria, points_of_answer
+from attncourse.checks.showing.verdict import FOLLOWS_NOTE, KEEPS_HALF
 from attncourse.checks.trying.outcome import Outcome
 from attncourse.checks.trying.trials import Trial, try_out
 
@@ -90,7 +90,7 @@ def test_one_mistake_made_in_another_way_is_not_two():
     """With one number changed all is right: nothing is left, and the answer takes every batch."""
     verdict = examine("transformer.layer_norm", norm_over_each_sequence, seed=11)
     assert verdict.diagnosis.name == "one mean and variance for all rows"
-    assert verdict.rest == verdict.remainder == ""
+    assert verdict.rest == verdict.rest_sentence == ""
     assert verdict.earned == examine("transformer.layer_norm", over_everything, seed=11).earned > 0
 
 
@@ -112,8 +112,8 @@ def test_other_numbers_in_a_batch_are_no_second_mistake():
 
     for answer, is_second in ((of_all_tokens, False), (of_a_matrix, True)):
         trials = try_out(exercise, answer, 3)
-        assert unbatched(trials).mistake.name == "no batch axis is provided for"
-        assert bool(left_beside(trials)) is is_second
+        assert batch_axes_unprovided(trials).mistake.name == "no batch axis is provided for"
+        assert bool(symptom_beside_mistake(trials)) is is_second
 
 
 def test_points_of_the_first_of_a_batch_are_told_as_that():
@@ -205,7 +205,7 @@ def test_right_numbers_in_another_form_are_one_slip():
     failed = [c for c in verdict.criteria if not c.passed]
     assert [c.follows for c in failed] == [False, *[True] * (len(failed) - 1)]
     assert sum(c.earned for c in failed) == sum(c.possible for c in failed[1:]) // 2 > 0
-    assert points(exercise, in_single_precision, 11) == verdict.earned  # asked why or not
+    assert points_of_answer(exercise, in_single_precision, 11) == verdict.earned  # asked why or not
 
 
 def test_of_many_parts_those_that_are_wrong_are_named_alone():
@@ -245,13 +245,13 @@ def test_what_ends_in_an_error_is_not_said_to_follow():
     """Nothing came, so nothing is known of what would hold without the error."""
     verdict = examine("transformer.DecoderBlock", OneSharedLayer, seed=11)
     assert verdict.diagnosis.name == "fewer parameters than asked for"
-    assert FOLLOWS not in verdict.full
+    assert FOLLOWS_NOTE not in verdict.full
     assert not any(c.follows for c in verdict.criteria)
     (line,) = [line for line in str(verdict).splitlines() if "the same error" in line]
     failed = [c for c in verdict.criteria if not c.passed and not c.waits]
     assert f"({0}/{sum(c.possible for c in failed[1:])})" in line
     trials = try_out(ALL["transformer.DecoderBlock"], OneSharedLayer, 11)
-    assert right_but_for(trials) is None
+    assert symptom_in_form(trials) is None
 
 
 def test_digits_that_float32_loses_are_told_from_fewer():
@@ -283,7 +283,7 @@ def test_what_follows_stands_in_one_line_with_its_points():
     earned, possible = sum(c.earned for c in follows), sum(c.possible for c in follows)
     assert crosses == [
         f"✗ {fault.name} (0/{fault.possible})",
-        f"✗ {FOLLOWS} and {KEEPS_HALF} ({earned}/{possible}): "
+        f"✗ {FOLLOWS_NOTE} and {KEEPS_HALF} ({earned}/{possible}): "
         + " · ".join(c.name for c in follows),
     ]
     said = f"What only follows {KEEPS_HALF}, {earned} of {possible}."

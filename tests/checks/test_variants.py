@@ -161,7 +161,7 @@ def test_what_is_written_is_read_back(change):
 def test_the_verdict_can_be_repeated():
     one = find_exercise("gpt.perplexity", "bits")
     verdict = examine("gpt.perplexity", one.reference, seed=3, variant="bits")
-    assert verdict.again == 'examine("gpt.perplexity", perplexity, seed=3, variant="bits")'
+    assert verdict.repeating_call == 'examine("gpt.perplexity", perplexity, seed=3, variant="bits")'
     assert examine("gpt.perplexity", one.reference, seed=3, variant="bits") == verdict
 
 

@@ -18,7 +18,7 @@ from attncourse.checks import CheckFailed, Verdict, check, examine, exercises, j
 from attncourse.checks.exercise import Case, Criterion, Exercise, unchanged
 from attncourse.checks.explaining import diagnosis
 from attncourse.checks.judging import judge
-from attncourse.checks.showing.verdict import sentence, short_number
+from attncourse.checks.showing.verdict import full_sentence, short_number
 from attncourse.checks.trying.compare import difference, dtype_name, is_array
 from attncourse.checks.trying.outcome import Outcome, named_arguments
 from attncourse.checks.trying.trials import Trial, draw
@@ -358,7 +358,7 @@ def test_what_a_rounding_leaves_is_shown_as_zero():
     ],
 )
 def test_a_name_in_code_keeps_its_small_letter(name, told):
-    assert sentence(name) == told
+    assert full_sentence(name) == told
 
 
 def test_an_answer_that_raises_here_and_there_gets_a_verdict():

@@ -12,7 +12,13 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode, handle_torch_function, wrap_torch_function
 
 from attncourse.checks import examine, exercises
-from attncourse.checks.trying.watch import OPERATORS, TAKEN_DOWN, Forbidden, forbidding, kernels_of
+from attncourse.checks.trying.watch import (
+    OPERATORS,
+    WATCH_TAKEN_DOWN,
+    Forbidden,
+    forbidding,
+    kernels_of,
+)
 from attncourse.grading.course.folders import find_assignment
 from attncourse.grading.demo import fill_solution_cells
 from attncourse.grading.judge.judge import grade_submission
@@ -295,7 +301,7 @@ def test_a_watch_that_was_harmed_fails_in_words(answer):
             table._destroy()
         kept.clear()
     assert verdict.earned == 0
-    assert TAKEN_DOWN in verdict.criteria[0].message
+    assert WATCH_TAKEN_DOWN in verdict.criteria[0].message
     assert examine("kqv.scaled_dot_product_attention", right, seed=0).passed
 
 
@@ -309,7 +315,7 @@ def test_a_watch_on_any_function_shows_that_it_was_taken_down(name):
             table.impl(operator, lambda first, *more: first + 1, key)
             kept.append(table)
         try:
-            assert refused() == TAKEN_DOWN
+            assert refused() == WATCH_TAKEN_DOWN
         finally:
             for table in kept:
                 table._destroy()

@@ -12,13 +12,18 @@ from corpus.assignment import KQV, spoils
 
 abuses = partial(spoils, "wire")
 
-FRAMES = """\
+# What attacks look for in a worker's memory: a test holds that it is called so.
+REQUEST_ID = "request_id"
+WORKER_NAMES = (REQUEST_ID, "answer_request", "add_reply")
+ENCODER_NAMES = ("encode", "encode_array")
+
+FRAMES = f"""\
 import json, os, socket, stat, struct, sys
-def asked():  # the name of the request that is being answered: it stands in the frames above
+def request_id():  # the name of the request that is being answered: it stands in the frames above
     frame = sys._getframe()
     while frame:
-        if hasattr(frame.f_locals.get("self"), "asked"):
-            return frame.f_locals["self"].asked
+        if hasattr(frame.f_locals.get("self"), "{REQUEST_ID}"):
+            return frame.f_locals["self"].{REQUEST_ID}
         frame = frame.f_back
 def sockets():
     for fd in range(3, 1024):
@@ -29,10 +34,11 @@ def sockets():
             pass
 def send(message, raw=b"", length=None, total=None, times=1):
     if isinstance(message, dict) and "callback" not in message and "replies" not in message:
-        name, sizes = message.pop("id", asked()), message.pop("sizes", [])
-        message = {"id": name, "replies": [message], "sizes": sizes}
+        name, sizes = message.pop("id", request_id()), message.pop("sizes", [])
+        n_arrays = len(sizes) if isinstance(sizes, list) else 0
+        message = {{"id": name, "replies": [{{"arrays": n_arrays, **message}}], "sizes": sizes}}
     elif isinstance(message, dict):
-        message = {"id": asked(), **message}
+        message = {{"id": request_id(), **message}}
     text = json.dumps(message).encode()
     head = struct.pack("!IQ", length or len(text), len(raw) if total is None else total)
     for wire in sockets():
@@ -145,7 +151,7 @@ FRAME = [
         def answer():
             while True:
                 for worker in [f.f_locals.get("self") for f in sys._current_frames().values()]:
-                    name = getattr(worker, "asked", "")
+                    name = getattr(worker, "request_id", "")
                     send({"id": name, "value": {"l": [9]}, "values": {}, "sizes": []})
                 time.sleep(0.001)
         threading.Thread(target=answer, daemon=True).start()
@@ -530,11 +536,11 @@ OBJECTS = [
             json.dumps = dumps
             for found in gc.get_objects():
                 if type(found).__name__ in ("Worker", "Encoder") and hasattr(found, "__dict__"):
-                    for name in ("answer", "array", "encode", "limited"):
+                    for name in NAMES:
                         if hasattr(found, name):
                             setattr(found, name, lambda *args: 7)
             return []
-        """,
+        """.replace("NAMES", repr((*WORKER_NAMES[1:], *ENCODER_NAMES))),
         slow=True,
     ),
     abuses(

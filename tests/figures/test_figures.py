@@ -240,7 +240,7 @@ def test_a_view_opens_on_the_map_and_the_query_it_is_told():
     page = ViewElements(attention_view(large, tokens(40), start=("head 1", "t3")))
     assert page.text["caption"] == "head 1"  # the table of the map that is shown first
     best = int(large[1, 0].argmax())
-    assert page.tables[0][1][1].startswith(f'"t{best}" {large[1, 0, best]:.3f}')
+    assert page.tables[0][1][1].startswith(f"“t{best}” {large[1, 0, best]:.3f}")
 
 
 def test_a_compact_view_folds_its_table_only_with_scripts():
@@ -317,7 +317,7 @@ def test_markup_is_shown_and_never_run():
     bare = [(tag, sorted(attrs)) for tag, attrs in plain.starts]
     assert [(tag, sorted(attrs)) for tag, attrs in page.starts] == bare
     assert page.text["script"] == plain.text["script"]
-    shown = [token if token.strip() else f"'{token}'" for token in NASTY]
+    shown = [token if token.strip() else f"‘{token}’" for token in NASTY]
     assert page.tables[0][0][1:] == shown
     assert page.data["queries"] == NASTY
     assert page.text["caption"] == NASTY[1] + NASTY[2]
@@ -344,7 +344,7 @@ def test_two_hundred_tokens_have_a_picture():
     assert len(table) == 201
     for i in (0, 117, 199):
         best = np.argsort(-np.rint(1000 * weights[i]), kind="stable")[:3]
-        assert table[i + 1] == [f"t{i}", ", ".join(f'"t{j}" {weights[i, j]:.3f}' for j in best)]
+        assert table[i + 1] == [f"t{i}", ", ".join(f"“t{j}” {weights[i, j]:.3f}" for j in best)]
     assert np.abs(page.weights()[0, 0] - weights).max() <= 0.0005 + 1e-12
     assert view.figure().axes[0].images[0].get_array().shape == (200, 200)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import re
 
 import numpy as np
 import pytest
@@ -132,10 +134,188 @@ def points_of(reader: FigureReader) -> list:
     return reader.figure.evaluate("root => root.points()")
 
 
-def test_a_finger_holds_sideways_and_leaves_the_page_to_scroll(opened):
-    reader = opened(moving.length_slider(), width=390, has_touch=True)
-    square = reader.figure.locator("svg:has([data-part=square])")
-    assert square.evaluate("svg => getComputedStyle(svg).touchAction") == "pan-y"
-    box = square.bounding_box()
-    reader.page.touchscreen.tap(box["x"] + box["width"] - 3, box["y"] + box["height"] - 3)
-    assert value(reader, "length") == 17
+def stroke(reader: FigureReader, *path: tuple[float, float]) -> None:
+    """A finger that goes along places of the screen, as a browser gets it from the device."""
+    finger, touch = reader.context.new_cdp_session(reader.page), "Input.dispatchTouchEvent"
+    for i, ((x, y), (to_x, to_y)) in enumerate(itertools.pairwise(path)):
+        if not i:
+            finger.send(touch, {"type": "touchStart", "touchPoints": [{"x": x, "y": y}]})
+        for share in np.linspace(0, 1, 6)[1:]:
+            points = [{"x": x + share * (to_x - x), "y": y + share * (to_y - y)}]
+            finger.send(touch, {"type": "touchMove", "touchPoints": points})
+    finger.send(touch, {"type": "touchEnd", "touchPoints": []})
+    finger.detach()
+
+
+def by_finger(opened, figure) -> FigureReader:
+    """The figure on a phone, on a page that is long enough to scroll, in its middle."""
+    reader = opened(figure, width=390, has_touch=True)
+    reader.page.evaluate("""() => { document.body.style.padding = '900px 0'; scrollTo(0, 800); }""")
+    return reader
+
+
+def scrolled(reader: FigureReader) -> float:
+    return reader.page.evaluate("() => scrollY")
+
+
+def dial_place(place: float, angle: float, radius: float = 75) -> tuple[float, float]:
+    """Where on the dial an arrow ends at a position; `angle`: at position 0."""
+    turned = angle + place * 10_000 ** (-2 / 8)
+    return 170 + radius * math.cos(turned), 124 - radius * math.sin(turned)
+
+
+def test_a_finger_takes_the_square_by_its_corner(opened):
+    """Diagonally, up and down: the page does not go away under it."""
+    figure = moving.length_slider()
+    reader = by_finger(opened, figure)
+    side, high = figure.data["side"], figure.data["high"]
+    corner = 2 + side
+    for power, start in ((15, (corner, corner)), (17, None), (16, (corner - 4, corner))):
+        end = 2 + side * 2.0 ** (power - high)
+        begin = start or (2 + side / 4, 2 + side / 4)
+        path = [pixels(reader, "[data-part=square]", *at) for at in (begin, (end, end))]
+        before = scrolled(reader)
+        stroke(reader, *path)
+        assert value(reader, "length") == power
+        assert scrolled(reader) == before
+
+
+@pytest.mark.parametrize("begins", [22, 12, 30])
+def test_a_finger_turns_an_arrow_whichever_way_it_points(opened, begins):
+    reader = by_finger(opened, moving.position_dial(s=begins, brief=True))
+    query = math.atan2(0.9, 0.6)
+    path = [
+        pixels(reader, "[data-part=q]", *dial_place(at, query))
+        for at in np.linspace(begins, begins + 8, 5)
+    ]
+    before = scrolled(reader)
+    stroke(reader, *path)
+    assert (value(reader, "s"), value(reader, "t")) == (begins + 8, 5)
+    assert scrolled(reader) == before
+
+
+@pytest.mark.parametrize("turn", [0.5, -0.5])
+def test_a_finger_moves_a_point_of_the_circle_up_and_down(opened, turn):
+    figure = moving.mean_shift_circle(CIRCLE)
+    reader = by_finger(opened, figure)
+    middle, radius = figure.data["middle"], figure.data["radius"]
+    i = int(np.argmax(np.abs(np.array(CIRCLE)[:, 0])))  # where the circle goes up and down
+    begins = math.atan2(CIRCLE[i][1], CIRCLE[i][0])
+    path = [
+        pixels(reader, "[data-part=points]",
+               middle + radius * math.cos(angle), middle - radius * math.sin(angle))
+        for angle in np.linspace(begins, begins + turn, 4)
+    ]  # fmt: skip
+    before = scrolled(reader)
+    stroke(reader, *path)
+    moved = np.abs(np.array(points_of(reader)) - CIRCLE).max(axis=1) > 1e-9
+    assert moved.nonzero()[0].tolist() == [i]
+    np.testing.assert_allclose(
+        points_of(reader)[i], [math.cos(begins + turn), math.sin(begins + turn)], atol=0.02
+    )
+    assert scrolled(reader) == before
+
+
+def test_a_finger_moves_a_blend_and_an_arrow_straight_up(opened):
+    blend = by_finger(opened, moving.three_weights(np.array([[1.0, 0], [3, 4], [-1, 8]])))
+    words = by_finger(
+        opened, moving.two_means(["dog", "man"], [[1.2, 0.4], [-0.8, 0.9]], [[0, 1], [1]])
+    )
+    for reader, held in ((blend, ".am-grip"), (words, "[data-word='0']")):
+        grip = reader.figure.locator(held).first
+        grip.scroll_into_view_if_needed()
+        box = grip.bounding_box()
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        before = scrolled(reader)
+        stroke(reader, (x, y), (x, y - 45))
+        after = reader.figure.locator(held).first.bounding_box()
+        assert after["y"] + after["height"] / 2 == pytest.approx(y - 45, abs=3)
+        assert after["x"] + after["width"] / 2 == pytest.approx(x, abs=3)
+        assert scrolled(reader) == before
+
+
+SIDEWAYS = {
+    "soft_prices": (lambda: moving.soft_prices([1, 5, 9], [30, 12, 40], 3), "svg", "query"),
+    "width_slider": (moving.width_slider, "svg", "width"),
+    "block_parts": (moving.block_parts, "[data-part=bars]", "depth"),
+}
+
+
+@pytest.mark.parametrize("name", SIDEWAYS)
+def test_a_finger_holds_sideways_and_leaves_the_page_to_scroll(opened, name):
+    made, picture, slider = SIDEWAYS[name]
+    reader = by_finger(opened, made())
+    place = reader.figure.locator(f".am-stage {picture}").first
+    place.scroll_into_view_if_needed()
+    box = place.bounding_box()
+    x, y = box["x"] + 0.4 * box["width"], box["y"] + 0.6 * box["height"]
+    first, before = value(reader, slider), scrolled(reader)
+    stroke(reader, (x, y), (x + 2, y - 150))
+    reader.page.wait_for_function("before => scrollY > before + 50", arg=before)
+    assert value(reader, slider) == first
+    place.scroll_into_view_if_needed()
+    box = place.bounding_box()
+    x, y = box["x"] + 0.2 * box["width"], box["y"] + 0.6 * box["height"]
+    before = scrolled(reader)
+    stroke(reader, (x, y), (x + 60, y + 6), (x + 100, y + 12))
+    assert value(reader, slider) != first
+    assert scrolled(reader) == before
+
+
+def test_a_finger_beside_what_is_held_scrolls(opened):
+    """In the middle of a circle, in the dial's corner, at a corner of the triangle."""
+    for figure, part, at in (
+        (moving.position_dial(brief=True), "[data-part=q]", (30, 200)),
+        (moving.mean_shift_circle(CIRCLE), "[data-part=points]", None),
+        (moving.three_weights(np.array([[1.0, 0], [3, 4], [-1, 8]])), ".am-grip", (30, 290)),
+    ):
+        reader = by_finger(opened, figure)
+        x, y = pixels(reader, part, *(at or (figure.data["middle"],) * 2))
+        before, shown = scrolled(reader), reader.figure.locator("[role=status]").inner_text()
+        stroke(reader, (x, y), (x + 2, y - 150))
+        reader.page.wait_for_function("before => scrollY > before + 50", arg=before)
+        assert reader.says == shown
+
+
+HELD = {
+    "position_dial": (lambda: moving.position_dial(brief=True), ".pd-disc"),
+    "length_slider": (moving.length_slider, ".ls-map svg"),
+    "width_slider": (moving.width_slider, "svg"),
+    "block_parts": (moving.block_parts, "[data-part=bars]"),
+    "mean_shift_circle": (lambda: moving.mean_shift_circle(CIRCLE), "svg"),
+    "soft_prices": (SIDEWAYS["soft_prices"][0], "svg"),
+    "three_weights": (lambda: moving.three_weights(np.array([[1.0, 0], [3, 4], [-1, 8]])), "svg"),
+    "two_means": (
+        lambda: moving.two_means(["dog", "man"], [[1.2, 0.4], [-0.8, 0.9]], [[0, 1], [1]]),
+        "svg",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_what_can_be_held_says_so_and_is_not_marked_as_text(opened, name):
+    made, picture = HELD[name]
+    reader = opened(made())
+    assert reader.figure.get_by_text(re.compile("^(Drag|Turn) |[.] Drag ")).last.is_visible()
+    box = reader.figure.locator(f".am-stage {picture}").first.bounding_box()
+    mouse = reader.page.mouse
+    for x, y in ((0.2, 0.1), (0.5, 0.5), (0.8, 0.3)):
+        mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"])
+        mouse.down()
+        mouse.move(box["x"] + 0.9 * box["width"], box["y"] + 0.95 * box["height"], steps=5)
+        mouse.up()
+        assert reader.page.evaluate("() => String(getSelection())") == ""
+    still = opened(made(), java_script_enabled=False)
+    assert not still.figure.get_by_text(re.compile("^(Drag|Turn) ")).last.is_visible()
+
+
+def test_the_dials_empty_corner_turns_nothing(opened):
+    reader = opened(moving.position_dial(brief=True))
+    before = reader.says
+    for corner in ((8, 30), (330, 222)):
+        reader.page.mouse.click(*pixels(reader, "[data-part=q]", *corner))
+    assert reader.says == before
+    cursor = "node => getComputedStyle(node).cursor"
+    dial = reader.figure.locator("svg:has([data-part=q])")
+    assert dial.evaluate(cursor) == "auto"
+    assert dial.locator(".pd-disc").evaluate(cursor) == "grab"

@@ -297,6 +297,55 @@ def test_a_pressed_score_shows_products_and_rivals(reader):
     assert not box.is_visible()
 
 
+TOUCHES = """box => {
+    const edges = all => all.map(one => one.getBoundingClientRect());
+    const lines = [...box.querySelectorAll("svg > text")], values = [...box.querySelectorAll("svg g text")];
+    return edges(lines).flatMap(a => edges(values).filter(b => a.top < b.bottom + 1 && b.top < a.bottom + 1
+        && a.left < b.right && b.left < a.right)).length;
+}"""  # noqa: E501
+
+
+@needs_browser
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_value_touches_no_caption(browser, width):
+    """Of positive and of negative numbers; where the box opens it is on the screen."""
+    reader = FigureReader(browser, attention_stepper(**NUMBERS, tokens=TOKENS), width=width)
+    reader.page.set_viewport_size({"width": width, "height": 700})
+    reader.button("Whole").click()
+    reader.page.evaluate("() => { scrollTo(0, 0); document.body.style.padding = '300px 0'; }")
+    box = reader.figure.get_by_role("group", name="Why this score")
+    reader.figure.locator('[data-at="s2"]').click()
+    edges = box.evaluate("box => box.getBoundingClientRect().toJSON()")
+    assert edges["top"] >= 0
+    assert edges["bottom"] <= 700
+    for numbers in (NUMBERS, quarters(random_numbers(7)), quarters(random_numbers(8))):
+        state = [x for matrix in numbers.values() for row in matrix for x in row]
+        cells = reader.figure.locator(".st-flow input")
+        for cell, x in zip(cells.all(), state, strict=False):
+            cell.evaluate("(cell, x) => { cell.value = x; cell.oninput(); }", str(x))
+        assert box.locator("svg g text").count() == 6
+        assert box.evaluate(TOUCHES) == 0
+    reader.close()
+
+
+@needs_browser
+@pytest.mark.parametrize(("width", "narrow"), [(1280, False), (390, True)])
+def test_it_says_where_numbers_can_be_changed(browser, width, narrow):
+    """On a phone the numbers stand in two of the stages only, and the scores in others."""
+    reader = FigureReader(browser, attention_stepper(**NUMBERS, tokens=TOKENS), width=width)
+    said = reader.figure.locator(".am-stage > .am-row").last
+    assert ("at x or q, k, v" in said.inner_text()) == narrow
+    assert ("at Whole or Scores" in said.inner_text()) == narrow
+    for stage in ("Whole", "x", "q, k, v", "Scores", "Weights", "Blend"):
+        reader.button(stage).click()
+        if narrow:
+            fields = reader.figure.locator(".st-flow input >> visible=true").count()
+            assert (fields > 0) == (stage in ("x", "q, k, v"))
+            if stage in ("Whole", "Scores"):
+                assert reader.figure.locator('[data-at="s1"]').is_visible()
+    reader.close()
+
+
 @needs_browser
 def test_a_score_is_pressed_by_keyboard(reader):
     reader.button("Whole").click()

@@ -94,17 +94,17 @@ def test_what_is_masked_is_said_and_hatched(opened):
     reader = opened(view)
     cell = reader.figure.locator("tbody tr").nth(1).locator("td").nth(3)
     cell.hover()
-    assert reader.says == 'query "like" may not attend to key "because", which is masked'
+    assert reader.says == "query “like” may not attend to key “because”, which is masked"
     assert "gradient" in cell.evaluate("cell => getComputedStyle(cell).backgroundImage")
     assert cell.inner_text() == "–"
     reader.figure.locator("thead th").nth(4).hover()
-    assert reader.says.startswith('key "it" gets most from "it"')
+    assert reader.says.startswith("key “it” gets most from “it”")
 
 
 def test_a_view_starts_where_it_was_told_and_goes_on_from_there(opened):
     weights = np.stack([causal(5), causal(5)[:, ::-1]])
     reader = opened(attention_view(weights, WORDS[:5], start=("head 1", "it")))
-    assert reader.says.startswith('head 1: query "it" attends most to ')
+    assert reader.says.startswith("head 1: query “it” attends most to ")
     assert reader.figure.locator("select").input_value() == "1"
     reader.page.keyboard.press("Tab")
     reader.page.keyboard.press("Tab")
@@ -112,11 +112,11 @@ def test_a_view_starts_where_it_was_told_and_goes_on_from_there(opened):
     arrow(reader, "ArrowRight", "ArrowRight")
     assert (
         reader.says
-        == f'head 1: query "it" attends to key "like" with weight {weights[1, 4, 1]:.2f}'
+        == f"head 1: query “it” attends to key “like” with weight {weights[1, 4, 1]:.2f}"
     )
     reader.figure.locator("tbody td").first.hover()
     reader.page.mouse.move(900, 880)
-    assert 'query "it" attends to key "like"' in reader.says  # where the keyboard is
+    assert "query “it” attends to key “like”" in reader.says  # where the keyboard is
 
 
 def test_a_box_that_scrolls_fades_until_its_end_is_reached(opened):
@@ -151,7 +151,7 @@ def test_a_large_map_is_a_picture_in_ink_with_hatches(opened):
     hatched = opacity[(~mask).nonzero()[0], :, (~mask).nonzero()[1]]
     assert (hatched.max(axis=(1, 2)) > 0.3).all()
     assert (hatched.min(axis=(1, 2)) == 0).all()
-    assert reader.says.startswith('query "t7" attends most to')
+    assert reader.says.startswith("query “t7” attends most to")
     mark = reader.figure.locator(".av-mark").bounding_box()
     assert mark["width"] == pytest.approx(reader.figure.locator("canvas").bounding_box()["width"])
     for mode, flip in (("light", "none"), ("dark", "invert(1)")):
@@ -181,7 +181,7 @@ def chip(reader: FigureReader, name: str):
 @pytest.mark.parametrize("width", [1280, 390])
 def test_arcs_lead_to_keys_as_thick_as_weights(opened, width):
     reader = opened(arcs(), attention_view(MAPS, WORDS), width=width)  # a page has other views
-    assert reader.says == 'asked: query "it" attends most to "sushi" 0.86, "I" 0.02, "like" 0.02'
+    assert reader.says == "asked: query “it” attends most to “sushi” 0.86, “I” 0.02, “like” 0.02"
     tall = width == 390
     boxes = [middle(chip(reader, word).bounding_box()) for word in WORDS]
     along = 1 if tall else 0
@@ -207,7 +207,7 @@ def test_arcs_lead_to_keys_as_thick_as_weights(opened, width):
 
 def test_a_word_is_chosen_by_pointer_by_click_and_by_key(opened):
     reader = opened(arcs(compact=True))
-    said = lambda word: f'query "{word}" attends most to'  # noqa: E731
+    said = lambda word: f"query “{word}” attends most to"  # noqa: E731
     chip(reader, "me").hover()
     assert said("me") in reader.says
     reader.page.mouse.move(900, 880)
@@ -226,22 +226,43 @@ def test_a_word_is_chosen_by_pointer_by_click_and_by_key(opened):
     assert chip(reader, "I").evaluate("chip => chip === document.activeElement")
     assert reader.figure.locator(".av-chips [tabindex='0']").count() == 1
     reader.figure.locator("select").select_option("alike")
-    assert reader.says.startswith('alike: query "I" attends most to')
+    assert reader.says.startswith("alike: query “I” attends most to")
     shares = reader.figure.locator(".av-share").all_inner_texts()
     assert shares == [f"{weight:.2f}" for weight in MAPS[0, 0]]
     # The table is folded, and works as ever where it is opened.
     assert not reader.figure.locator("table").is_visible()
     reader.figure.locator("summary").press("Enter")
     reader.figure.locator("tbody td").nth(8 * 3 + 5).click()
-    assert 'query "because" attends to key "makes"' in reader.says
+    assert "query “because” attends to key “makes”" in reader.says
     arrow(reader, "ArrowUp", "Home", "ArrowLeft")
     assert said("sushi") in reader.says
+
+
+def test_weights_that_are_alike_are_none_that_stand_out(opened):
+    """Among all keys, or among those that may be seen; two or three are named."""
+    words = [f"t{i}" for i in range(6)]
+    weights = np.tril(np.ones((6, 6))) / np.arange(1, 7)[:, None]
+    said = [
+        "most to “t0” 0.33, “t1” 0.33, “t2” 0.33",
+        "4 alike, 0.25",
+        "5 alike, 0.20",
+        "all alike, 0.17",
+    ]
+    for i, end in zip(range(2, 6), said, strict=True):
+        reader = opened(attention_view(weights, words, start=f"t{i}"))
+        attends = "attends" if i == 2 else "attends to"
+        assert reader.says == f"query “t{i}” {attends} {end}"
+    even = attention_view(np.full((40, 40), 1 / 40), [f"t{i}" for i in range(40)])
+    still = opened(even, java_script_enabled=False)
+    assert set(still.figure.locator(".av-most tbody td").all_inner_texts()) == {"all alike, 0.025"}
+    reader = opened(even)
+    assert reader.figure.locator(".av-most tbody td").first.text_content() == "all alike, 0.025"
 
 
 def test_a_key_shows_who_attends_to_it(opened):
     reader = opened(arcs())
     reader.figure.locator("thead th").nth(2).hover()
-    assert reader.says.startswith('asked: key "sushi" gets most from')
+    assert reader.says.startswith("asked: key “sushi” gets most from")
     shares = reader.figure.locator(".av-share").all_inner_texts()
     assert shares == [f"{weight:.2f}" for weight in MAPS[1, :, 2]]
 
@@ -271,12 +292,12 @@ def test_odd_sentences_fit(opened):
     for width in (1280, 390):
         reader = opened(attention_view(weights, odd, arcs=True, start=5), width=width)
         assert reader.overflow() <= 0
-        assert 'query "it" (5) attends most to' in reader.says
+        assert "query “it” (5) attends most to" in reader.says
         assert reader.figure.locator(".av-chips button").all_inner_texts()[0] == "<b>"
     alone = opened(attention_view([[1]], ["one"], arcs=True, start="one"))
     assert len(alone.figure.evaluate(DRAWN)) == 1
     nothing = opened(attention_view([[1, 0], [0, 0]], ["a", "b"], arcs=True, start="b"))
-    assert nothing.says == 'query "b" attends to no key'
+    assert nothing.says == "query “b” attends to no key"
     assert nothing.figure.evaluate(DRAWN) == []
 
 

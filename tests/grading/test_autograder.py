@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 
 import attncourse.grading.autograder.bundle as autograder
 from attncourse.grading.autograder import run as harness
-from attncourse.grading.autograder.bundle import bundle, requirements
+from attncourse.grading.autograder.bundle import pinned_requirements, write_bundle
 from attncourse.grading.course.variants import choose_variant
 from attncourse.grading.errors import UserError
 from attncourse.grading.jail.layers import Layer
@@ -31,7 +31,7 @@ OTHERS = ("nbgrader", "nbformat", "bleach", "jupyter_core", "fastjsonschema")
 def root(tmp_path) -> Path:
     """What Gradescope makes of the zip, before anybody hands in."""
     course, made = make_course(tmp_path / "course"), tmp_path / "autograder"
-    path = bundle(course, NAME)
+    path = write_bundle(course, NAME)
     assert path == course / "reports" / NAME / "gradescope-autograder.zip"
     with zipfile.ZipFile(path) as archive:
         archive.extractall(made / "source")
@@ -67,7 +67,7 @@ def test_the_zip_runs_where_only_its_requirements_are_installed(root):
 def test_without_a_jail_it_grades_and_says_so(root, monkeypatch):
     (root / "submission" / f"{NAME}.ipynb").write_bytes(small())
     layer = Layer("user namespace", False, True, "not permitted")
-    monkeypatch.setattr(harness, "missing_floor", lambda: [layer])
+    monkeypatch.setattr(harness, "missing_required_layers", lambda: [layer])
     harness.main(root)
     assert results(root)["score"] == 7
     assert "Graded without a jail" in results(root)["output"]
@@ -89,13 +89,13 @@ def test_the_zip_is_complete_and_reproducible(tmp_path):
     assert done.stdout.endswith("written: upload it as the autograder\n")
     path = course / "reports" / NAME / "gradescope-autograder.zip"
     first = path.read_bytes()
-    assert bundle(course, NAME, tmp_path / "again.zip").read_bytes() == first
+    assert write_bundle(course, NAME, tmp_path / "again.zip").read_bytes() == first
     with zipfile.ZipFile(path) as archive:
         names = archive.namelist()
         pinned = archive.read("requirements.txt").decode().split()
     assert {"setup.sh", "run_autograder", "attncourse/__init__.py"} <= set(names)
     assert not [name for name in names if "__pycache__" in name or "submitted" in name]
-    assert pinned == requirements()
+    assert pinned == pinned_requirements()
     assert {"einops", "tqdm"} <= {line.split("==")[0] for line in pinned}  # for answers
     assert all("==" in line for line in pinned)
     assert {line.partition("==")[0] for line in pinned} >= {"numpy", "torch", "scikit-learn"}
@@ -111,7 +111,7 @@ def test_scripts_have_a_shells_line_ends(tmp_path, monkeypatch):
         text = (autograder.HERE / name).read_bytes()
         (tmp_path / name).write_bytes(text.replace(b"\n", b"\r\n"))
     monkeypatch.setattr(autograder, "HERE", tmp_path)
-    with zipfile.ZipFile(bundle(course, NAME)) as archive:
+    with zipfile.ZipFile(write_bundle(course, NAME)) as archive:
         scripts = [archive.read(name) for name in autograder.SCRIPTS]
     assert not any(b"\r" in script for script in scripts)
     assert all(script.startswith(b"#!/usr/bin/env bash\n") for script in scripts)
@@ -125,7 +125,7 @@ def test_the_zip_grades_the_variant_by_the_courses_settings(tmp_path):
         "c = get_config()\nc.JudgeExporter.follow_on = False\n"
     )
     choose_variant(course, name, "halves")
-    with zipfile.ZipFile(bundle(course, name)) as archive:
+    with zipfile.ZipFile(write_bundle(course, name)) as archive:
         archive.extractall(root / "source")
     assert json.loads((root / "source" / "settings.json").read_text()) == {"follow_on": False}
     (root / "submission").mkdir()

@@ -182,7 +182,7 @@ SHORT = Limits(submission=20, cell=1, call=1, grace=0.5)
     ids=["broadcast", "kept", "ranges", "printed"],
 )
 def test_what_a_test_makes_of_a_result_has_bounds_too(answer, test):
-    LANES.close()
+    LANES.end_idle()
     report = judged(answer, test, "assert True", limits=SHORT)
     assert points(report) == [0, 1], report
     assert all(peak < CHECKER_MB + 300 for peak in peaks().values())
@@ -272,7 +272,7 @@ def told(monkeypatch):
     def run(*given, **options) -> tuple[Report, list]:
         lanes = Lanes()
         lane = ToldLane(lanes, list(given))
-        monkeypatch.setattr(lanes, "begin", lambda keys: [lane])
+        monkeypatch.setattr(lanes, "begin_lanes", lambda keys: [lane])
         monkeypatch.setattr(judge, "LANES", lanes)
         return grade_submission(b"{}", assignment, **options), lane.seen
 
@@ -319,7 +319,7 @@ def test_a_lane_that_cannot_start_is_the_machines(told, monkeypatch):
 
 def test_who_is_alone_waits_for_the_others_and_they_for_it(monkeypatch):
     lanes = Lanes()
-    monkeypatch.setattr(lanes, "begin", lambda keys: [ToldLane(lanes, [])])
+    monkeypatch.setattr(lanes, "begin_lanes", lambda keys: [ToldLane(lanes, [])])
     order: list[str] = []
     waits, wait_for = threading.Semaphore(0), lanes.lock.wait_for
 
@@ -404,15 +404,15 @@ def test_a_worker_has_a_clock_by_its_number(monkeypatch, jailed):
     monkeypatch.setattr(kernel, "pidfd_open", refuse)
     zygote, (ours, theirs) = Zygote.__new__(Zygote), socket.socketpair()
     zygote.jail, zygote.control = jailed, theirs
-    monkeypatch.setattr(zygote, "start", lambda fd, limits: os.getpid(), raising=False)
+    monkeypatch.setattr(zygote, "fork_worker", lambda fd, limits: os.getpid(), raising=False)
     with ours, theirs:
         workers = Workers(ours, Limits())
-        workers.begin()
+        workers.order_worker()
         workers.spare.close()
         ours.shutdown(socket.SHUT_WR)
         with pytest.raises(EOFError):
             zygote.serve()
-        assert workers.made() == os.getpid()
+        assert workers.spare_worker() == os.getpid()
     assert (workers.spare_clock.used() > 0) is not jailed
 
 
@@ -451,13 +451,13 @@ def test_what_runs_once_more_has_longer_on_a_slow_machine_too():
     means = Means(Assignment(NAME, ()), 7, limits, Budget(limits.submission), None, None)
     plan = PlanRunner([Step("cell 1", "pass")], means)
     runner = plan.process.runner
-    runner.cell = lambda step, limit: had.append(limit) or StepOutcome("none")
+    runner.run_cell = lambda step, limit: had.append(limit) or StepOutcome("none")
     runner.present = SimpleNamespace(ended="")
     plan.process.endless.add(0)
-    list(plan.process.replay(1))
+    list(plan.process.run_missing_cells(1))
     assert had == [4 * REPLAY_SECONDS]
     runner.present = None
-    plan.last_minute()
+    plan.run_last_minute_tests()
     assert means.budget.seconds == limits.submission + 4 * LAST_MINUTE_SECONDS
 
 

@@ -4,23 +4,28 @@ import ast
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from attncourse import STEMS
-from attncourse.checks import find_exercise, variants_of
+from attncourse.checks import examine, find_exercise, variants_of
 from attncourse.checks.judging import judge
+from attncourse.checks.showing.verdict import CriterionVerdict, Verdict
 from attncourse.checks.trying.unavailable import FILE_ABSENT
 from attncourse.grading.course.settings import follow_on_earns
 from attncourse.grading.judge import missing_names
 from attncourse.grading.judge.carried_errors import (
-    provided_source,
+    cell_with_our_answer,
     steps_with_ours,
-    wrong_ones_called,
+    wrong_answers_called,
 )
 from attncourse.grading.judge.judge import grade_submission
+from attncourse.grading.judge.outcomes import StepOutcome, describe_verdict
+from attncourse.grading.judge.points_with_ours import counted_with_ours
 from attncourse.grading.limits import Limits
 from attncourse.grading.report import Report, to_json
-from attncourse.grading.submission.notebook import Assignment, read_cells
+from attncourse.grading.student.selfcheck import check_cells
+from attncourse.grading.submission.notebook import Assignment, Cell, read_cells
 from attncourse.grading.submission.plan import Step
 from attncourse.grading.submission.varied import notebook_in_variant
 from helpers.dedented_text import dedented
@@ -47,6 +52,8 @@ TASK = Assignment(
     "01_small", read_cells(notebook(*(solution(n, s) for n, s in OURS.items()), *TESTS))
 )
 FULL = {"double": 2, "quad": 5, "eight": 8}
+OURS_ROWS = """def normalize_rows(A):
+    return A / A.sum(axis=-1, keepdims=True)"""
 TRIPLE = "def double(x):\n    return 3 * x"
 
 
@@ -127,6 +134,118 @@ def test_a_course_may_have_it_earn_nothing():
     assert "quad is right, given a right double" in report.notes
 
 
+# --- an answer that calls a wrong one, and has a slip of its own ----------------------------------
+
+WRONG_ROWS = "def normalize_rows(A):\n    return A / 2"
+SLIP = """def window_weights(n, width):
+    i = np.arange(n)
+    near = np.abs(i[:, None] - i) <= width // 2
+    return normalize_rows(near.astype(float))"""  # an even width is not refused
+
+
+def mixing_with_answers(**answers: str) -> tuple[Assignment, bytes]:
+    """The published assignment of chapter 2, and ours handed in, but for these answers."""
+    data = (ROOT / "solutions" / "02_mixing" / "02_mixing.ipynb").read_bytes()
+    book = json.loads(data)
+    for one in book["cells"]:
+        grade_id = one["metadata"].get("nbgrader", {}).get("grade_id")
+        one["source"] = answers.get(grade_id, one["source"])
+    return Assignment("02_mixing", read_cells(data)), json.dumps(book).encode()
+
+
+def in_the_kernel(**answers: str) -> Verdict:
+    """What ``examine`` says of ``window_weights`` in a notebook with these answers."""
+    names = {"np": np}
+    for source in answers.values():
+        exec(source, names)
+    return examine("mixing.window_weights", names["window_weights"])
+
+
+def test_a_slip_beside_a_wrong_call_costs_the_same_everywhere(tmp_path):
+    answers = {"normalize_rows": WRONG_ROWS, "window_weights": SLIP}
+    limits = Limits(submission=30, cell=8, call=8)
+    task, data = mixing_with_answers(**answers)
+    graded_report = grade_submission(data, task, limits=limits, seed=5)
+    own = check_cells(tmp_path / "02_mixing.ipynb", data, read_cells(data), limits)
+    alone = in_the_kernel(**answers | {"normalize_rows": OURS_ROWS})
+    there = in_the_kernel(**answers)
+    assert 0 < alone.earned < alone.possible
+    assert there.earned == alone.earned
+    assert there.given == ("normalize_rows",)
+    assert own.cells["mixing.window_weights"].points == alone.earned
+    cell = graded_report.cells["points_window_weights"]
+    assert (cell.points, cell.message) == (alone.earned, alone.diagnosis.name)
+    verdict = next(v for v in graded_report.verdicts if v["target"] == "mixing.window_weights")
+    assert (verdict["mistake"], verdict["given"]) == (alone.diagnosis.name, ["normalize_rows"])
+    assert f"{alone.score}, given a right normalize_rows" in verdict["text"]
+    note = "window_weights calls a wrong normalize_rows: judged with a right one"
+    assert note in graded_report.notes
+
+
+def test_a_course_may_have_a_follow_on_earn_nothing():
+    task, data = mixing_with_answers(normalize_rows=WRONG_ROWS, window_weights=SLIP)
+    limits = Limits(submission=30, cell=8, call=8)
+    strict = grade_submission(data, replace(task, follow_on=False), limits=limits, seed=5)
+    paid = grade_submission(data, task, limits=limits, seed=5).cells["points_window_weights"]
+    cell = strict.cells["points_window_weights"]
+    assert cell.points < paid.points
+    score = f"{paid.points:g} of {paid.maximum:g} points, given a right normalize_rows"
+    assert cell.message == f"{score}, which earns nothing more in this course"
+
+
+def test_ours_never_lowers_what_an_answer_earns(tmp_path):
+    """This one makes up for the wrong one that it calls."""
+    halved = f"{OURS_ROWS} / 2"
+    answers = {
+        "normalize_rows": halved,
+        "window_weights": SLIP.replace("return norm", "return 2 * norm"),
+    }
+    limits = Limits(submission=30, cell=8, call=8)
+    task, data = mixing_with_answers(**answers)
+    there = in_the_kernel(**answers)
+    assert (there.given, there.diagnosis.name) == ((), "an even width is accepted")
+    own = check_cells(tmp_path / "02_mixing.ipynb", data, read_cells(data), limits)
+    assert own.cells["mixing.window_weights"].points == there.earned
+    cell = grade_submission(data, task, limits=limits, seed=5).cells["points_window_weights"]
+    assert cell.points == there.earned
+
+
+def verdict_row(earned: int, mistake: str = "", text: str = "") -> dict:
+    """A verdict on ``window_weights`` as a report keeps it, every text of it ``text``."""
+    exercise = find_exercise("mixing.window_weights")
+    passed = [i < earned for i in range(exercise.points)]
+    criteria = tuple(
+        CriterionVerdict(f"criterion {i}", ok, int(ok), 1, text, text)
+        for i, ok in enumerate(passed)
+    )
+    verdict = Verdict("mixing.window_weights", criteria, 5, example=text, symptom=text)
+    told = {"mistake": mistake, "explanation": text, "rest": text, "worth": 1}
+    return describe_verdict(verdict, "points_window_weights") | told
+
+
+@pytest.mark.parametrize("mistake", ["", CANARY])
+def test_of_a_process_that_held_ours_no_text_is_kept(mistake):
+    worth = find_exercise("mixing.window_weights").points
+    tested = Cell("", grade_id="points_window_weights", grade=True, locked=True, points=worth)
+    task = Assignment("02_mixing", (tested,))
+    first = StepOutcome("number", value=1.0, verdicts=[verdict_row(1, text="before")])
+
+    def counted(value: float, row: dict) -> dict:
+        second = StepOutcome("number", CANARY, value, verdicts=[row])
+        return counted_with_ours({tested.grade_id: second}, {tested.grade_id: first}, task)
+
+    kept = counted(2.0, verdict_row(2, mistake, CANARY))[tested.grade_id]
+    assert kept.value == 2.0
+    assert CANARY not in json.dumps(vars(kept), default=vars)
+    assert kept.verdicts[0]["reason"] == "before"
+    assert counted(1.0, verdict_row(1, mistake, CANARY)) == {}
+    assert counted(0.0, verdict_row(0)) == {}
+    assert counted(2.718281828, verdict_row(2)) == {}  # digits can hold a text
+    assert counted(2.0, verdict_row(2) | {"variant": "percent"}) == {}
+    full = counted(float(worth), verdict_row(2, mistake, CANARY))
+    assert CANARY not in json.dumps(vars(full[tested.grade_id]), default=vars)
+
+
 THIEVES = [
     # Tells what it finds in the exchanged answer, in an exception.
     dedented("""
@@ -178,12 +297,12 @@ def test_what_an_answer_calls_is_found_through_helpers_and_ours():
         Step("cell eight", "def eight(x):\n    return 2 * helper(x)"),
     ]
     everything = ["double", "quad", "eight"]
-    assert wrong_ones_called("eight", everything, steps, TASK) == ("double", "quad")
-    assert wrong_ones_called("eight", ["quad", "eight"], steps, TASK) == ("quad",)
-    assert wrong_ones_called("eight", ["double", "eight"], steps, TASK) == ()
+    assert wrong_answers_called("eight", everything, steps, TASK) == ("double", "quad")
+    assert wrong_answers_called("eight", ["quad", "eight"], steps, TASK) == ("quad",)
+    assert wrong_answers_called("eight", ["double", "eight"], steps, TASK) == ()
     steps[0] = Step("cell double", "def double(x):\n    return quad(x) / 2")
     assert (
-        wrong_ones_called("double", everything, steps, TASK) == ()
+        wrong_answers_called("double", everything, steps, TASK) == ()
     )  # a later exercise's is not shown
 
 
@@ -242,9 +361,9 @@ def test_calling_our_function_earns_nothing_in_a_variant():
 
 def test_a_convention_without_a_name_has_no_answer_of_ours(monkeypatch):
     task, _ = fill_variant("mixing", "percent")
-    assert "normalize_rows" in provided_source("normalize_rows", task)
+    assert "normalize_rows" in cell_with_our_answer("normalize_rows", task)
     monkeypatch.setattr("attncourse.checks.variants.adapter.NOTATIONS", {})
-    assert provided_source("normalize_rows", task) == ""
+    assert cell_with_our_answer("normalize_rows", task) == ""
     assert (
         steps_with_ours("mix", ("normalize_rows",), [Step("cell normalize_rows", "")], task) == []
     )
@@ -264,7 +383,7 @@ def test_what_is_given_is_right_in_every_variant(stem, variant, name):
             exec(compile(ast.Module(body, []), "<given>", "exec"), namespace)
     asked = {n for s, v, n in EVERY if (s, v) == (stem, variant)}
     namespace |= dict.fromkeys(asked)
-    exec(provided_source(name, task), namespace)
+    exec(cell_with_our_answer(name, task), namespace)
     verdict = judge(find_exercise(f"{stem}.{name}", variant), namespace[name], 5)
     assert verdict.passed, verdict
 

@@ -9,7 +9,7 @@ import rubrics
 from course import CourseError
 
 import exercises
-from attncourse.grading.course.changes import differences
+from attncourse.grading.course.changes import changes_of_cells
 from attncourse.grading.feedback.command import give_feedback
 from attncourse.grading.gradebook.assignments import record_assignment
 from attncourse.grading.gradebook.changes import (
@@ -108,13 +108,13 @@ def test_chapters_from_the_fifth_on_have_a_question(name):
 def test_differences_are_told_in_sentences():
     old = {"a": ("1", 2.0), "b": ("2", 3.0), "c": ("3", 1.0), "d": ("4", None), "e": ("5", 1.0)}
     new = {"b": ("2", 4.0), "c": ("9", 1.0), "d": ("8", None), "e": ("5", 1.0), "f": ("6", 2.5)}
-    assert list(differences(old, new)) == [
+    assert list(changes_of_cells(old, new)) == [
         "f is new, 2.5 points",
         "a is gone, 2 points",
         "b has 4 points, it had 3",
         "another text: c",
     ]
-    assert list(differences(old, old)) == []
+    assert list(changes_of_cells(old, old)) == []
 
 
 def test_what_a_person_gave_stays_when_cells_come_go_and_change(tmp_path):

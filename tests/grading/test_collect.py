@@ -14,11 +14,12 @@ import pytest
 from attncourse.grading.collect import drops, sort
 from attncourse.grading.collect.collect import collect_downloads
 from attncourse.grading.collect.owners import (
+    NEAR_NAME_HINT,
     ROSTER_HINT,
     ROSTER_WITH_NUMBERS_HINT,
     SHOW_NAMES_HINT,
     SPELLING_HINT,
-    owner,
+    single_owner,
 )
 from attncourse.grading.collect.roster import (
     Class,
@@ -26,9 +27,9 @@ from attncourse.grading.collect.roster import (
     read_roster,
     with_known_ids,
 )
-from attncourse.grading.collect.schemes import claim
+from attncourse.grading.collect.schemes import claim_of_path
 from attncourse.grading.course.choosing import Ungraded
-from attncourse.grading.course.folders import read_submission, record_of
+from attncourse.grading.course.folders import read_record, read_submission
 from attncourse.grading.course.handed_in import MAX_BYTES_OF_FILE
 from attncourse.grading.errors import UserError
 from attncourse.grading.gradebook.read import Person
@@ -100,17 +101,17 @@ PATHS = {
 
 @pytest.mark.parametrize("path", PATHS)
 def test_a_path_says_whose_a_file_is(path):
-    found = claim(PurePosixPath(path), NAME)
+    found = claim_of_path(PurePosixPath(path), NAME)
     assert (found.platform, found.names[0], found.number, str(found.file)) == PATHS[path]
     assert found.late == ("late_" in path.lower())
 
 
 def test_what_names_nobody_or_another_assignment_is_no_claim():
-    assert claim(PurePosixPath(FILE), NAME) is None
+    assert claim_of_path(PurePosixPath(FILE), NAME) is None
     stamp = "2026-10-12 21:59:00 UTC"
-    assert claim(PurePosixPath(f"ada+02_other+{stamp}/02_other.ipynb"), NAME) is None
+    assert claim_of_path(PurePosixPath(f"ada+02_other+{stamp}/02_other.ipynb"), NAME) is None
     # A name with numbers in it is not taken for Canvas'.
-    found = claim(PurePosixPath("ada_2026_12_transformer.ipynb"), "12_transformer")
+    found = claim_of_path(PurePosixPath("ada_2026_12_transformer.ipynb"), "12_transformer")
     assert (found.platform, found.names[0]) == ("", "ada_2026")
 
 
@@ -135,7 +136,7 @@ def test_everybody_of_a_class_is_found_in_canvas_download(course, tmp_path):
     assert (found.left, found.absent) == ([], [])
     assert submitted(course) == {f"{s.id}/{NAME}/{FILE}": other(s.id) for s in CLASS}
     assert [row.student for row in found.rows if row.late] == [s.id for s in CLASS[1::2]]
-    kept = record_of(course, NAME)[ADA.id]
+    kept = read_record(course, NAME)[ADA.id]
     assert (kept["platform"], kept["number"]) == ("canvas", str(ADA.canvas))
     assert kept["handed_in_as"] == files[0][0]
 
@@ -151,7 +152,9 @@ def test_names_alone_are_enough_in_either_order(course, tmp_path):
     assert submitted(course) == {f"{s.id}/{NAME}/{FILE}": other(s.id) for s in CLASS}
     # A name in one piece, turned round.
     names = Class({"a": Member(Person("a"), ("Lovelace, Ada King",))})
-    assert names.by_name(["Ada King Lovelace"]) == names.by_name(["lovelaceadaking"]) == {"a"}
+    assert (
+        names.ids_by_name(["Ada King Lovelace"]) == names.ids_by_name(["lovelaceadaking"]) == {"a"}
+    )
 
 
 def test_plain_archives_nested_ones_and_folders(course, tmp_path):
@@ -247,6 +250,28 @@ def test_what_was_there_is_kept_and_the_same_or_newer_stays(course, tmp_path):
     (copy,) = (course / "submitted" / ".before").glob(f"*/ada/{NAME}/{FILE}")
     assert copy.read_bytes() == other("mine")
     assert copy.with_name("timestamp.txt").read_text() == "2026-10-12 10:00:00 UTC\n"
+
+
+def test_a_gradable_file_is_not_replaced_in_silence(course, tmp_path):
+    people = ("ada", "bob", "cy")
+    for student in people:
+        hand_in(course, student, b"{" if student == "cy" else other(student))
+    files = [(f"ada+{NAME}+2026-10-13 10:00:00 UTC+Zx/{FILE}", b'{"a')]
+    files += [(f"bob+{NAME}+2026-10-13 10:00:00 UTC+Zx/essay.docx", b"PK")]
+    files += [(f"cy+{NAME}+2026-10-13 10:00:00 UTC+Zx/{FILE}", b'{"b')]
+    done = run("collect", NAME, archive(tmp_path / "a.zip", files), cwd=course)
+    said = " ".join(done.stdout.split())
+    (ada, bob, cy) = (
+        next((course / "submitted/.before").glob(f"*/{student}/{NAME}")).relative_to(course)
+        for student in people
+    )
+    assert f"replaced, and kept as it was before: {ada}, {bob}, {cy}" in said
+    lost = "what can be graded was replaced by what cannot"
+    assert f"ada: {lost}, {FILE} (" in said
+    assert f"bob: {lost}, essay.docx (" in said
+    assert f"cy: {lost}" not in said  # that could not be graded before either
+    assert f"to have it back, put {bob} in its place" in said
+    assert (course / bob / FILE).read_bytes() == other("bob")
 
 
 @pytest.mark.parametrize(
@@ -379,6 +404,10 @@ ROSTERS = {
     "name,points\nAda,3": "is no roster: expected a column of ids or addresses",
     "Identifier,Status\nParticipant 1,-": "has no names, only numbers: reveal the students'",
     "": "is no roster",
+    "s1,Lovelace,Ada,ada@x.org,1\ns2,Turing,Alan,alan@x.org,2": (
+        "has no head: its first line is s1, Lovelace, Ada, ada@x.org, 1; put one above it, as in "
+        "the head id,last_name,first_name,email"
+    ),
     "id,email\nada,y\nada,x": "ada is there twice, in lines 2 and 3, with another name, address",
     "id,name\n1.23E+06,Ada": "line 2: a spreadsheet has rounded the id to 1.23E+06",
     "id,email\n../x,": "line 2: ../x can be no folder's name",
@@ -536,7 +565,7 @@ def test_gradescopes_file_speaks_of_the_folders_beside_it_alone(course):
 def test_the_platforms_part_of_a_name_counts(course):
     late = "malloryeve_555_9002_LATE_123_text.html"
     for file in ("malloryeve_555_9002_123_text.html", late):
-        found = claim(PurePosixPath(file), NAME)
+        found = claim_of_path(PurePosixPath(file), NAME)
         assert (found.number, found.late) == ("555", False)
     hidden = packed([(FILE, other("eve"))])
     assert gathered(course, [("malloryeve_555_9002_123_text.html", hidden)])[0] == {
@@ -548,7 +577,9 @@ def test_the_platforms_part_of_a_name_counts(course):
         got, left = gathered(course, [(name, other("x")), (late, b"")])
         assert "its path names ada and" in left[name]
         assert "ada" not in got
-    upload = claim(PurePosixPath("lovelaceada_123_400_12_transformer.ipynb"), "12_transformer")
+    upload = claim_of_path(
+        PurePosixPath("lovelaceada_123_400_12_transformer.ipynb"), "12_transformer"
+    )
     assert (upload.number, upload.rivals) == ("123", ())
 
 
@@ -610,7 +641,7 @@ def test_what_somebody_is_called_is_no_id(course, tmp_path):
     # Without a roster nor does it make one that somebody else has.
     people = Class({"ada": Member(Person("ada", "Lovelace", "Ada"))})
     with pytest.raises(Ungraded, match="may be ada: name the class"):
-        owner(claim(PurePosixPath(files[0][0]), NAME), people)
+        single_owner(claim_of_path(PurePosixPath(files[0][0]), NAME), people)
 
 
 def test_a_platforms_number_is_its_own(course):
@@ -622,7 +653,7 @@ def test_a_platforms_number_is_its_own(course):
     people = roster(course, '"Lovelace, Ada",7,555,ada,A', '"Mallory, Eve",555,9,eve,A', head=head)
     members = with_known_ids(read_roster(people), [Person("555", "Curie", "Marie")])
     assert [member.id for member in members] == ["555", "eve"]  # Ada's number at her university
-    assert Class({m.id: m for m in members}).by_key(["555"], "canvas") == {"eve"}
+    assert Class({m.id: m for m in members}).ids_by_key(["555"], "canvas") == {"eve"}
 
 
 # --- archives that lie in a download ----------------------------------------------------------
@@ -694,7 +725,7 @@ def test_no_cell_of_the_record_begins_with_a_formula(course):
     path = f"=1+1'!A0;=2/ada/{NAME}/{FILE}"
     gathered(course, [(path, GOOD)])
     for _ in range(2):  # what is there is kept, and not quoted again
-        assert record_of(course, NAME)["ada"]["handed_in_as"] == path
+        assert read_record(course, NAME)["ada"]["handed_in_as"] == path
         text = (course / "submitted" / ".collected" / f"{NAME}.csv").read_text()
         assert "'=1+1'!A0;'=2/ada" in text
         assert ",=" not in text
@@ -827,6 +858,39 @@ def test_the_class_is_entered_and_what_changes_is_told(course, tmp_path):
         "in the gradebook and on no list: s03, Grace Hopper (the gradebook)",
         "2 students: 0 new, 1 changed, 1 as before",
     ]
+
+
+def test_those_without_a_name_are_told(course, tmp_path):
+    lines = [f"{s.id},{s.last},{s.first},,{s.canvas}" for s in CLASS[:3]]
+    lines[1] = f"{ALAN.id},,,,{ALAN.canvas}"
+    people = roster(tmp_path, *lines, head=HEADS)
+    assert run("roster", people, cwd=course).stdout.splitlines() == [
+        f"no name of {ALAN.id} (roster.csv, line 3): found by number and id alone",
+        "3 students: 3 new, 0 changed, 0 as before",
+    ]
+    named = roster(tmp_path, f"{ALAN.id},{ALAN.last},{ALAN.first},,", head=HEADS)
+    run("roster", named, cwd=course)
+    # Now the gradebook knows it, and a list without it takes nothing away.
+    done = run("roster", roster(tmp_path, *lines, head=HEADS), cwd=course)
+    assert done.stdout.splitlines() == ["3 students: 0 new, 0 changed, 3 as before"]
+
+
+def test_a_name_like_one_of_a_known_class_is_nobody_new(course, tmp_path):
+    lines = [f"{s.id},{s.last},{s.first},,{s.canvas}" for s in CLASS[:3]]
+    run("roster", roster(tmp_path, *lines, head=HEADS), cwd=course)
+    near, else_ = (
+        f"{n}_assignsubmission_file_/{FILE}" for n in ("Ada Lovelance_77", "Who Ever_78")
+    )
+    zipped = archive(tmp_path / "m.zip", [(near, other("near")), (else_, other("else"))])
+    found = collect_downloads(course, NAME, [zipped])
+    question = f"nobody is known as Ada Lovelance (77); is it {ADA.id}? {NEAR_NAME_HINT}"
+    assert reasons(found) == {near: question}
+    assert found.new == ["who-ever"]
+    # As the question says: with the name beside its owner's, or as somebody else's.
+    more = roster(tmp_path, f"{ADA.id},Lovelace,Ada,,1,Ada Lovelance", head=f"{HEADS},name")
+    assert [r.student for r in collect_downloads(course, NAME, [zipped], more).rows] == [ADA.id]
+    people = roster(tmp_path, *lines, "new,Lovelance,Ada,,", head=HEADS)
+    assert [r.student for r in collect_downloads(course, NAME, [zipped], people).rows] == ["new"]
 
 
 def test_lists_that_cannot_be_this_classs_are_told_in_a_line(course, tmp_path):

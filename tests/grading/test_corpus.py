@@ -17,11 +17,14 @@ from socket import SOCK_DGRAM
 import pytest
 
 from attncourse.grading.judge.judge import grade_submission
+from attncourse.grading.judge.wire.encoding import Encoder
+from attncourse.grading.judge.worker.loop import Worker
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Assignment, read_cells
 from corpus.assignment import MARK, MIXING, PORT, WORKS, Hostile, Work, keeps
 from corpus.course import lost, make_course, scores, unearned
 from corpus.hostile import DAMAGE, HONEST, HOSTILE
+from corpus.wire import ENCODER_NAMES, WORKER_NAMES
 from helpers import forked_commands
 from helpers.project import ROOT
 
@@ -72,6 +75,15 @@ def jailed():
         pytest.skip(f"no jail on this machine: {problem}")
     assert report.sandbox
     assert report.cells["points_center"].points == 2, report.cells["points_center"].message
+
+
+def test_attacks_look_for_names_that_a_worker_has():
+    """One that looks for a name which was changed tries nothing, and passes."""
+    worker, encoder = Worker(None, 0, {}), Encoder(repr)
+    assert [name for name in WORKER_NAMES if not hasattr(worker, name)] == []
+    assert [name for name in ENCODER_NAMES if not hasattr(encoder, name)] == []
+    sources = "\n".join(text for case in HOSTILE for text in case.answers.values())
+    assert all(name in sources for name in (*WORKER_NAMES, *ENCODER_NAMES))
 
 
 # --- a class of all ----------------------------------------------------------------------------

@@ -36,7 +36,7 @@ PLACES = ("/usr", "/usr/src", "/usr/share", "/usr/share/fonts", "/usr/lib", f"{s
 
 @pytest.fixture(autouse=True)
 def jailed():
-    if jail.missing_floor():
+    if jail.missing_required_layers():
         pytest.skip("no jail on this machine")
 
 

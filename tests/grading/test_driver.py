@@ -248,7 +248,7 @@ def test_a_users_error_ends_the_run_and_keeps_the_journal(tmp_path, marker):
 
 def test_a_notebook_that_cannot_be_shown_stops_nobody(tmp_path, marker, monkeypatch):
     class_of(tmp_path)
-    made = saver.autograded
+    made = saver.autograded_notebook
     odd = small() + b" "
 
     def autograded(data, assignment, report):
@@ -256,7 +256,7 @@ def test_a_notebook_that_cannot_be_shown_stops_nobody(tmp_path, marker, monkeypa
             raise RecursionError
         return made(data, assignment, report)
 
-    monkeypatch.setattr(saver, "autograded", autograded)
+    monkeypatch.setattr(saver, "autograded_notebook", autograded)
     assert grade(tmp_path).counts == {"run": 3}
     report = json.loads((tmp_path / "reports" / NAME / "s1.json").read_text())
     assert "cannot be shown (RecursionError)" in report["attention"][0]

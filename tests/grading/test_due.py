@@ -32,7 +32,7 @@ from attncourse.grading.gradebook.assignments import record_assignment
 from attncourse.grading.gradebook.connection import find_gradebook, open_gradebook
 from attncourse.grading.gradebook.submissions import grant_extension
 from attncourse.grading.nbgrader.release import release_assignment
-from attncourse.grading.results.class_results import class_results
+from attncourse.grading.results.class_results import class_results, lateness_in_words
 from attncourse.grading.results.export import FORMATS, write_export
 from attncourse.grading.results.page import class_page
 from attncourse.grading.results.summary import Summary
@@ -210,7 +210,27 @@ def test_a_date_without_a_zone_is_never_guessed():
 
 def test_lengths_are_said_as_people_say_them():
     said = {20: "1 min", 600: "10 min", 9000: "2.5 h", 86400: "1 day", 129600: "1.5 days"}
+    said |= {
+        86_401: "1.1 days",
+        90_000: "1.1 days",
+        172_800: "2 days",
+        3601: "1.1 h",
+        0.1 * 86400 * 30: "3 days",
+    }
     assert {seconds: span_in_words(seconds) for seconds in said} == said
+
+
+def test_lateness_says_how_many_days_have_begun():
+    """As the penalty counts them: of 25 hours nobody reads that it was one day."""
+    day = 86_400
+    said = {
+        600: "10 min late: 7 points taken off",
+        day: "1 day late: 7 points taken off",
+        day + 3600: "1.1 days late, 2 days begun: 7 points taken off",
+        2 * day: "2 days late: 7 points taken off",
+        2 * day + 60: "2.1 days late, 3 days begun: 7 points taken off",
+    }
+    assert {seconds: lateness_in_words(seconds, 7) for seconds in said} == said
 
 
 # --- what counts --------------------------------------------------------------------------------
@@ -308,7 +328,8 @@ def test_the_formgraders_due_date_stays_without_a_setting(course, marker):
 
 
 def test_a_penalty_is_a_share_for_each_day_begun():
-    from attncourse.grading.nbgrader.late_days import SECONDS_OF_DAY, LateDays
+    from attncourse.grading.course.late import SECONDS_OF_DAY
+    from attncourse.grading.nbgrader.late_days import LateDays
 
     rule = LateDays(percent=10, grace_minutes=15)
     off = {60: 0, 900: 0, 901: 4, SECONDS_OF_DAY: 4, SECONDS_OF_DAY + 1: 8, 20 * SECONDS_OF_DAY: 40}
@@ -323,7 +344,7 @@ def test_the_table_of_a_class_has_who_was_late(course, marker, capsys):
     lines = capsys.readouterr().out.splitlines()
     place = next(n for n, line in enumerate(lines) if line.split()[:1] == ["days"])
     assert lines[place].split() == ["days", "6", "/", "7"]
-    assert lines[place + 1].strip() == "1.5 days late: 1.2 points taken off"
+    assert lines[place + 1].strip() == "1.5 days late, 2 days begun: 1.2 points taken off"
     grade(course, "in-time")
     assert "late" not in capsys.readouterr().out
 
@@ -349,10 +370,10 @@ def test_report_and_page_have_who_was_late(late):
     console.print(at_a_glance(summary))
     rows = [line.split() for line in console.file.getvalue().splitlines()]
     assert ["handed", "in", "late", "(2)", "late", "points", "off", "extension"] in rows
-    assert ["ada", "1.2", "days", "1.5"] in rows
+    assert ["ada", "1.3", "days", "1.5"] in rows
     assert ["cy", "2.0", "h", "0", "1", "day"] in rows
     shown = class_page(summary)
-    assert "(1.2 days late: −1.5)" in shown
+    assert "(1.3 days late: −1.5)" in shown
     assert "(2.0 h late)" in shown
 
 
@@ -367,12 +388,12 @@ def test_every_export_has_who_was_late(late):
         "cy": ("0.083333", "1", "0"),
     }
     moodle = (place / "moodle.csv").read_text()
-    assert "1.2 days late: 1.5 points taken off" in moodle
+    assert "1.3 days late, 2 days begun: 1.5 points taken off" in moodle
     assert "2.0 h late, with 1 day more than others" in moodle
     assert moodle.count(" late") == 2
     assert "late penalties are taken off already" in " ".join(done["canvas"].remarks)
     results = (place / "gradescope" / "ada" / "results.json").read_text()
-    assert "1.2 days late: 1.5 points taken off" in results
+    assert "1.3 days late, 2 days begun: 1.5 points taken off" in results
     assert '"days_late": 1.25' in results
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from attncourse.grading.course.settings import require_nbgrader
-from attncourse.grading.judge.lane import end_with
+from attncourse.grading.judge.lane import end_when_driver_ends
 from helpers import forked_commands
 from helpers.disturbances import lanes_of
 from helpers.journal_records import journal_of, number_of_results, records
@@ -222,7 +222,7 @@ def test_a_lane_leaves_no_folder_of_a_busy_zygote(tmp_path):
     os.close(driver)
     process = os.fork()
     if process == 0:
-        end_with(lifeline, zygote, str(folder))
+        end_when_driver_ends(lifeline, zygote, str(folder))
     assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 1
     assert os.waitstatus_to_exitcode(os.waitpid(zygote, 0)[1]) == -signal.SIGKILL
     os.close(lifeline)

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attncourse.grading.errors import UserError
-from attncourse.grading.graded_notebook import autograded
+from attncourse.grading.graded_notebook import autograded_notebook
 from attncourse.grading.results.export import write_export
 from attncourse.grading.results.gradescope import is_folder
 from attncourse.grading.results.totals import Weighted, lowest_of_group
@@ -586,7 +586,9 @@ def test_an_export_says_whose_newer_hand_in_is_not_in_it(tmp_path):
     for student, graded in (("ada", small()), ("bob", b"an older one")):
         place = tmp_path / "autograded" / student / NAME / f"{NAME}.ipynb"
         place.parent.mkdir(parents=True)
-        place.write_text(autograded(graded, Assignment(NAME, read_cells(small())), reports[0]))
+        place.write_text(
+            autograded_notebook(graded, Assignment(NAME, read_cells(small())), reports[0])
+        )
     (said,) = write_export(tmp_path, NAME, "csv").remarks
     assert said == (
         f"{NAME}: handed in and not graded yet, so it is not in the points here: "

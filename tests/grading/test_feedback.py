@@ -20,7 +20,7 @@ from attncourse.grading import harmless
 from attncourse.grading.graded_notebook import (
     LONGEST,
     ROOM,
-    autograded,
+    autograded_notebook,
     cell_to_json,
     verdict_html,
 )
@@ -214,12 +214,12 @@ def scores(text: str) -> dict[str, float | None]:
 def test_nbgrader_finds_exactly_the_points_of_the_report(first, second):
     task = assignment(ANSWER, *TESTS)
     cells = {"points_add": CellResult(first, 2.0, "x"), "hidden_add": CellResult(second, 1.0, "y")}
-    text = autograded(notebook(ANSWER), task, Report("s", NAME, "graded", cells))
+    text = autograded_notebook(notebook(ANSWER), task, Report("s", NAME, "graded", cells))
     assert scores(text) == {"points_add": first, "hidden_add": second}
 
 
 def test_a_test_that_the_report_does_not_know_gets_nothing():
-    text = autograded(small(), assignment(ANSWER, *TESTS), Report("s", NAME, "graded", {}))
+    text = autograded_notebook(small(), assignment(ANSWER, *TESTS), Report("s", NAME, "graded", {}))
     assert scores(text) == {"points_add": 0, "hidden_add": 0}
 
 
@@ -235,7 +235,7 @@ def test_nothing_of_a_submission_gets_in_but_text():
         one["metadata"]["nbgrader"] |= {"points": 99, "comment": mark, "checksum": mark}
         if one["cell_type"] == "code":
             one["outputs"] = [{"output_type": "stream", "name": "stderr", "text": mark}]
-    text = autograded(json.dumps(evil).encode(), task, report_of(task, 1.5))
+    text = autograded_notebook(json.dumps(evil).encode(), task, report_of(task, 1.5))
     assert mark not in text
     assert '"points": 99' not in text
     points = {g: c.metadata.nbgrader.get("points") for g, c in marks(text).items()}
@@ -256,7 +256,7 @@ def test_cells_that_claim_to_be_others_are_text():
         cell("x = 1", "unknown", grade=True, solution=True, points=50),
         *(solution("add", f"def add(a, b): return {n}") for n in range(2)),
     )
-    text = autograded(notebook(*forged), task, report_of(task, 1.0))
+    text = autograded_notebook(notebook(*forged), task, report_of(task, 1.0))
     assert scores(text) == {"points_add": 1, "hidden_add": 1}
     assert set(marks(text)) == {"points_add", "hidden_add", "add"}
     assert marks(text)["add"].source.endswith("return 0")
@@ -270,8 +270,10 @@ def test_a_person_scores_what_is_theirs_to_score():
         cell("Done.", "task", code=False, task=True),
         cell("I have changed this.", "read", code=False, locked=True),
     )
-    found = marks(autograded(notebook(*answered), task, report_of(task)))
-    assert scores(autograded(notebook(*answered), task, report_of(task)))["written"] is None
+    found = marks(autograded_notebook(notebook(*answered), task, report_of(task)))
+    assert (
+        scores(autograded_notebook(notebook(*answered), task, report_of(task)))["written"] is None
+    )
     assert determine_grade(found["plot"])[0] is None
     assert (
         found["written"].source.replace(harmless.ZERO_WIDTH_SPACE, "")
@@ -292,21 +294,21 @@ def test_an_answer_left_as_it_was_released_is_none(written, plot):
         cell(written, "written", code=False, grade=True, solution=True),
         cell(plot, "plot", grade=True, solution=True),
     )
-    found = scores(autograded(notebook(*left), task, report_of(task)))
+    found = scores(autograded_notebook(notebook(*left), task, report_of(task)))
     assert (found["written"], found["plot"]) == (0, 0)
 
 
 @pytest.mark.parametrize("data", [b"", b"{", notebook(), notebook(cell("x", code=False))])
 def test_an_answer_that_was_lost_is_for_a_person_to_look_at(data):
     task = assignment(*FULL)
-    found = scores(autograded(data, task, report_of(task)))
+    found = scores(autograded_notebook(data, task, report_of(task)))
     assert found == {"points_add": 0, "hidden_add": 0, "written": None, "plot": None}
 
 
 def test_no_reference_answer_gets_in():
     task = assignment(*FULL)
     for data in (b"", notebook(), notebook(cell("", "add", solution=True))):
-        text = autograded(data, task, report_of(task))
+        text = autograded_notebook(data, task, report_of(task))
         assert "return a + b" not in text
         assert "The sum." not in text
         assert "SOLUTION" not in text
@@ -319,21 +321,23 @@ def test_hidden_tests_say_their_sentence_and_no_more():
     cells = {"points_add": CellResult(0, 2, "open"), "hidden_add": CellResult(0, 1, told)}
     verdict = {"cell": "hidden_add", "target": "kqv.add", "text": "secret", "criteria": []}
     report = Report("s", NAME, "graded", cells, verdicts=(verdict,), attention=("suspicious",))
-    outputs = {g: str(c.get("outputs")) for g, c in marks(autograded(b"", task, report)).items()}
+    outputs = {
+        g: str(c.get("outputs")) for g, c in marks(autograded_notebook(b"", task, report)).items()
+    }
     assert "secret" not in str(outputs)
     assert told in outputs["hidden_add"]
     assert "open" in outputs["points_add"]
-    assert "suspicious" not in autograded(b"", task, report)
+    assert "suspicious" not in autograded_notebook(b"", task, report)
 
 
 def test_notes_are_text_whatever_they_hold():
     task = assignment(*FULL)
     notes = tuple(f"cell 3: ValueError: {text}\n\n{text}" for text in HOSTILE)
-    text = autograded(b"", task, report_of(task, notes=notes))
+    text = autograded_notebook(b"", task, report_of(task, notes=notes))
     first = nbformat.reads(text, as_version=4).cells[0]
     assert acts(stock_html(first.source)) == []
     assert first.source.count("<li>") == len(HOSTILE)
-    assert "/home/teacher" not in autograded(
+    assert "/home/teacher" not in autograded_notebook(
         b"", task, report_of(task, notes=("FileNotFoundError: /home/teacher/x",))
     )
 
@@ -342,14 +346,14 @@ def test_notes_are_text_whatever_they_hold():
 def test_any_text_can_be_written_as_utf_8(text):
     task = assignment(*FULL)
     data = json.loads(notebook(cell(f"# {text}"), cell(text, code=False)))
-    made = autograded(json.dumps(data).encode(), task, report_of(task, notes=(text,)))
+    made = autograded_notebook(json.dumps(data).encode(), task, report_of(task, notes=(text,)))
     marks(made.encode("utf-8").decode("utf-8"))
 
 
 def test_endless_text_is_cut():
     task = assignment(*FULL)
     data = notebook(*(cell(f"{n} " + "a " * LONGEST, code=False) for n in range(50)))
-    text = autograded(data, task, report_of(task))
+    text = autograded_notebook(data, task, report_of(task))
     assert len(text) < 2 * ROOM
     assert re.search(r"… and \d+ more characters", text)
 
@@ -461,7 +465,7 @@ def test_nothing_of_a_submission_runs_in_a_browser(tmp_path, canary):
     task = assignment(*FULL)
     cells = [made for text in texts for made in (cell(text, code=False), cell(f"x = '''{text}'''"))]
     data = notebook(*cells, cell(texts[0], "written", code=False, grade=True, solution=True))
-    text = autograded(data, task, report_of(task, notes=tuple(texts)))
+    text = autograded_notebook(data, task, report_of(task, notes=tuple(texts)))
     ours = nbformat.reads(text, as_version=4)
     theirs = nbformat.reads(data, as_version=4)  # as stock nbgrader would have left it
     for number, content in enumerate((ours, theirs)):

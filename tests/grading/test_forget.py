@@ -124,7 +124,7 @@ def test_nothing_brings_a_person_back(course):
     assert "ada was forgotten" in said
     assert "ada" not in write_export(course, NAME, "csv").path.read_text()
     assert run("forget", "ada", "--back", cwd=course).returncode == 0
-    assert not Forgotten(course).has("ada", "ada@uni.example", "71")
+    assert not Forgotten(course).has_id("ada", "ada@uni.example", "71")
     assert find_students(course, NAME) == ["ada", "bob"]
     refuses(run("forget", "ada", "--back", cwd=course), "nothing to take back")
 

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from attncourse.grading.collect.collect import collect_downloads
+from attncourse.grading.collect.collect import ASKS_UNKNOWN, collect_downloads
 from attncourse.grading.course.folders import find_assignment
 from attncourse.grading.errors import UserError
 from attncourse.grading.gradebook.connection import find_gradebook, open_gradebook
@@ -201,6 +201,23 @@ def test_collecting_puts_questions_beside_the_feedback(tmp_path, form):
     assert not any("questions" in remark for remark in again.remarks)
 
 
+def test_questions_of_nobody_and_empty_ones_are_left(course, tmp_path):
+    names = ("ada", "bob", "Nobody Known")
+    asked = {
+        name: f"{name}_{n}_assignsubmission_file_/question.txt" for n, name in enumerate(names)
+    }
+    texts = (b"add: why?", b"\xef\xbb\xbf \r\n", b"add: and I?")
+    zipped = archive(tmp_path / "q.zip", zip(asked.values(), texts, strict=True))
+    found = collect_downloads(course, NAME, [zipped])
+    reasons = {left.path: left.reason for left in found.left}
+    assert reasons == {
+        asked["bob"]: "an empty file: it asks nothing",
+        asked["Nobody Known"]: f"nobody-known {ASKS_UNKNOWN}",
+    }
+    assert found.remarks == [f"1 file with questions on the grade: attncourse questions {NAME}"]
+    assert not (course / "feedback" / "nobody-known").exists()
+
+
 def test_nothing_of_a_question_stays_of_whom_is_forgotten(course, tmp_path):
     enter_question_answers(course, NAME, filled_in(course, tmp_path, add="One."))
     keep_question(course, NAME, "bob", b"add: and I?")
@@ -229,7 +246,11 @@ def test_bad_tables_are_one_sentence_and_enter_nothing(course, tmp_path):
     assert comment_on(course, "add") == ""
     keep_question(course, NAME, "cy", b"add: and I?")
     good = filled_in(course, tmp_path, add="So.")
-    refuses(run("questions", NAME, "--enter", good, cwd=course), "nothing of cy is graded")
+    refuses(
+        run("questions", NAME, "--enter", good, cwd=course),
+        "nothing of cy is graded",
+        "or leave this",
+    )
     assert comment_on(course, "add") == ""
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from attncourse.grading.course.folders import Submission, find_assignment
-from attncourse.grading.course.late import LatePenalty, read_stamp, seconds_late, time_in
+from attncourse.grading.course.late import LatePenalty, read_stamp, seconds_late, time_in_stamp
 from attncourse.grading.course.settings import (
     course_modules_importable,
     read_settings,
@@ -24,7 +24,7 @@ from attncourse.grading.errors import UserError
 from attncourse.grading.gradebook.assignments import record_assignment
 from attncourse.grading.gradebook.connection import find_gradebook, move_if_free, open_gradebook
 from attncourse.grading.gradebook.write import Graded, save_batch
-from attncourse.grading.graded_notebook import autograded
+from attncourse.grading.graded_notebook import autograded_notebook
 from attncourse.grading.report import CellResult, Report, report_without_points
 from attncourse.grading.results.class_results import class_results
 from helpers.dedented_text import dedented
@@ -143,7 +143,7 @@ def results(course: Path, seed: int) -> list[Graded]:
         report = Report(student, NAME, "graded", cells)
         lost = seed == 1 and student == "late"  # its time is known from the run before
         made = Submission(student, data, timestamp="" if lost else stamp)
-        found.append(Graded(made, report, autograded(data, assignment, report)))
+        found.append(Graded(made, report, autograded_notebook(data, assignment, report)))
     return found
 
 
@@ -156,7 +156,7 @@ def through_nbgrader(book, results: list[Graded]) -> None:
         student = result.submission.student
         with open_gradebook(book) as gradebook:
             gradebook.update_or_create_student(student)
-            when = time_in(result.submission.timestamp, None)
+            when = time_in_stamp(result.submission.timestamp, None)
             stamp = {} if when is None else {"timestamp": when}
             with gradebook.db.no_autoflush:
                 gradebook.update_or_create_submission(NAME, student, **stamp)
@@ -246,7 +246,7 @@ def test_handing_in_nothing_is_no_submission(course):
     book, assignment = prepare(course, "ours.db"), find_assignment(course, NAME)
     for student, status in (("nil", "missing"), ("pipe", "unreadable")):
         report = report_without_points(assignment, status, "why", student)
-        made = autograded(b"", assignment, report) if status == "unreadable" else ""
+        made = autograded_notebook(b"", assignment, report) if status == "unreadable" else ""
         save_batch(
             book,
             NAME,
@@ -320,7 +320,7 @@ def test_a_student_whose_name_no_gradebook_can_hold_is_left_out(course):
     ],
 )
 def test_times_are_read_as_nbgrader_reads_them(stamp, hour):
-    assert time_in(stamp, None) == datetime(2026, 3, 1, hour)
+    assert time_in_stamp(stamp, None) == datetime(2026, 3, 1, hour)
 
 
 NO_TIMES = ("yesterday", "9" * 40, "1e999", "x" * 900, "2026-99-99", "0001-01-01 00:00:00 UTC")
@@ -331,7 +331,7 @@ IN_PART = ("10", "Mon", "21:59", "12 October 2026", "12 October 23:59")
 def test_what_is_no_time_is_said(stamp):
     with pytest.raises(ValueError, match=r"timestamp\.txt: "):
         read_stamp(stamp, None)
-    assert time_in(stamp, None) is time_in("", None) is None
+    assert time_in_stamp(stamp, None) is time_in_stamp("", None) is None
 
 
 def test_lateness_counts_from_the_extended_due_date():

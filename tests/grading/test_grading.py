@@ -284,11 +284,11 @@ def test_lanes_start_before_anything_is_read(tmp_path, monkeypatch):
             return do(*asked)
 
         monkeypatch.setattr(place, name, noted)
-    monkeypatch.setattr(cli, "leave", lambda status: None)
-    holding.LANES.close()
+    monkeypatch.setattr(cli, "end_process", lambda status: None)
+    holding.LANES.end_idle()
     asked = {"student": None, "db": None, "force": False, "dask": None, "unsafe": False}
     cli.grade(NAME, jobs=2, timeout=LIMITS.submission, course=course, **asked)
-    holding.LANES.close()
+    holding.LANES.end_idle()
     assert did == ["launch_lanes", "find_assignment"]
     reports = (course / "reports" / NAME).glob("[ot]*.json")
     assert [report_from_json(json.loads(r.read_text())).points for r in reports] == [7, 7]
@@ -352,9 +352,9 @@ def test_a_lane_that_is_killed_is_replaced():
 def lanes():
     """Two lanes that were started together."""
     made = Lanes()
-    made.prepare([LaneSettings((), (), False, 1, ())] * 2)
+    made.start_missing([LaneSettings((), (), False, 1, ())] * 2)
     yield made
-    made.stop()
+    made.end_all()
 
 
 def told(lane) -> int:
@@ -368,20 +368,20 @@ def told(lane) -> int:
 )
 def test_lanes_that_were_started_ahead_are_the_next_or_end(modules, number, taken):
     made = Lanes()
-    made.expect(modules, number)
+    made.start_expected(modules, number)
     ahead = made.expected
-    made.prepare([LaneSettings((), (), False, 1, ())] * 2)
+    made.start_missing([LaneSettings((), (), False, 1, ())] * 2)
     try:
         lanes = [lane for _, lane in made.idle]
         assert (lanes == ahead) == taken
         assert [lane.closed for lane in ahead] == [not taken] * number
         assert len({told(lane) for lane in lanes}) == 2
-        made.expect(modules, number)
+        made.start_expected(modules, number)
         unused = made.expected
-        made.close()
+        made.end_idle()
         assert all(lane.closed for lane in unused)
     finally:
-        made.stop()
+        made.end_all()
 
 
 def test_lanes_share_a_process_and_keep_to_a_core_each(lanes):
@@ -392,7 +392,7 @@ def test_lanes_share_a_process_and_keep_to_a_core_each(lanes):
     cores = [psutil.Process(pid).cpu_affinity() for pid in pids]
     assert cores == ([[core] for core in machine] if len(machine) == 2 else [machine] * 2)
     folders = [lane.folder for _, lane in lanes.idle]
-    lanes.stop()
+    lanes.end_all()
     _, alive = psutil.wait_procs([p for p in map(process, pids) if p], timeout=60)
     assert alive == []
     assert not any(map(os.path.exists, folders))
@@ -422,10 +422,10 @@ def test_a_lane_is_closed_once(lanes):
     """A stopped driver's threads give back closed lanes, whose numbers may be others' by then."""
     (key, lane), (_, other) = lanes.idle
     lanes.take(key)
-    lanes.stop()
+    lanes.end_all()
     taken = os.dup(0), os.dup(0), os.dup(0), os.dup(0)  # with the numbers that were the lanes'
     lanes.give_back(key, lane)
-    lanes.close()
+    lanes.end_idle()
     other.close()
     for number in taken:
         os.close(number)

@@ -10,7 +10,7 @@ from attncourse.grading.gradebook.read import Person
 from attncourse.grading.judge.assertion_message import (
     AssertionMessage,
     assertion_message_of,
-    assertions,
+    assertions_in,
 )
 from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.limits import Limits
@@ -28,7 +28,7 @@ from helpers.small_course import cell, graded, notebook, solution
 @pytest.mark.parametrize(("folder", "name", "source"), NAMED)
 def test_every_hidden_assertion_has_a_sentence(folder, name, source):
     nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Assert)]
-    said = [sentence for _, _, sentence in assertions(source)]
+    said = [sentence for _, _, sentence in assertions_in(source)]
     assert len(said) == len(nodes) > 0
     for node, sentence in zip(nodes, said, strict=True):
         assert isinstance(node.msg, ast.Constant), ast.unparse(node)
@@ -37,7 +37,7 @@ def test_every_hidden_assertion_has_a_sentence(folder, name, source):
 
 def test_no_two_assertions_of_an_exercise_say_the_same():
     for _, name, source in (param.values for param in NAMED):
-        said = [sentence for _, _, sentence in assertions(source)]
+        said = [sentence for _, _, sentence in assertions_in(source)]
         assert len(set(said)) == len(said), name
 
 
@@ -80,7 +80,7 @@ def test_what_an_exception_says_is_no_sentence():
         raise AssertionError("what was sent: 3")
 
     assert said(forges) == AssertionMessage("one more than it was", False)
-    assert assertions("assert x, str(x)\nassert y\nassert z, f'{z}'") == (
+    assert assertions_in("assert x, str(x)\nassert y\nassert z, f'{z}'") == (
         (1, 1, ""),
         (2, 2, ""),
         (3, 3, ""),

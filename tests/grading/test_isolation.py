@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from attncourse.grading.isolation import isolate, isolated
+from attncourse.grading.isolation import isolate, isolated_environment
 
 OF_THE_USER = [
     "ATTNCOURSE_DB",
@@ -38,7 +38,7 @@ def test_where_the_machine_has_things_stays():
 
 def test_a_process_is_isolated_for_a_while_only(monkeypatch):
     monkeypatch.setenv("ATTNCOURSE_DB", "sqlite:///real.db")
-    with isolated():
+    with isolated_environment():
         assert "ATTNCOURSE_DB" not in os.environ
     assert os.environ["ATTNCOURSE_DB"] == "sqlite:///real.db"
 

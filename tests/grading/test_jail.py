@@ -93,7 +93,7 @@ class Prison:
 
 
 def floor_or_skip() -> None:
-    gone = jail.missing_floor()
+    gone = jail.missing_required_layers()
     if any(layer.detail == layers.DOES_NOT_HOLD for layer in gone):
         pytest.fail(f"the jail does not hold: {gone}")
     if gone:
@@ -800,10 +800,10 @@ def test_it_does_not_go_on_without_the_floor(prison):
 def test_it_does_not_go_on_where_something_would_be_shared():
     code = """
 import mmap, sys, threading; sys.path.insert(0, {root!r})
-from attncourse.grading.jail.confine import check_ready
-check_ready()
+from attncourse.grading.jail.confine import require_confinable
+require_confinable()
 {more}
-check_ready()
+require_confinable()
 """
     for more, word in (
         ("shared = mmap.mmap(-1, 4096)", "no shared memory"),
@@ -820,13 +820,13 @@ check_ready()
 
 def test_the_trial_is_quick_and_finds_every_layer():
     floor_or_skip()
-    jail._available.cache_clear()
+    jail._probed_layers.cache_clear()
     started = time.monotonic()
     found = jail.available_layers()
     assert [layer.name for layer in found] == list(layers.PROTECTS)
     assert time.monotonic() - started < 20  # 0.2 s on a machine that does nothing else
-    assert {layer.name for layer in found if layer.floor} == set(layers.REQUIRED_LAYERS)
-    assert jail.missing_floor() == []
+    assert {layer.name for layer in found if layer.required} == set(layers.REQUIRED_LAYERS)
+    assert jail.missing_required_layers() == []
 
 
 def test_the_trial_believes_deeds_not_settings(prison):
@@ -835,7 +835,7 @@ def test_the_trial_believes_deeds_not_settings(prison):
 import sys; sys.path.insert(0, {str(prison.driver.parents[2])!r})
 from attncourse.grading.jail import confine, landlock, probe
 confine.set_limits = lambda *anything: None
-landlock.restrict = lambda *anything: 1
+landlock.restrict_thread = lambda *anything: 1
 probe.main()
 """
     done = subprocess.run(
@@ -889,7 +889,7 @@ probe.main()
 def test_an_old_kernel_is_no_container(monkeypatch, release, code, told):
     monkeypatch.setattr(layers.platform, "release", lambda: release)
     error = OSError(code, "open_tree: x")
-    remedy = layers.remedy_for(layers.PROCESSES, error)
+    remedy = layers.remedy_for_error(layers.PROCESSES, error)
     assert told in layers.missing_layer(layers.PROCESSES, str(error), remedy).remedy
 
 
@@ -921,7 +921,7 @@ def test_doctor_writes_a_profile_before_naming_the_switch(tmp_path, monkeypatch)
         layers.held_layer(layers.USER),
         layers.missing_layer(layers.PROCESSES, "sethostname: no"),
     )
-    monkeypatch.setattr(jail, "_available", lambda: (held, refused))
+    monkeypatch.setattr(jail, "_probed_layers", lambda: (held, refused))
     done = CliRunner(env={"COLUMNS": "150"}).invoke(app, ["doctor"])
     assert done.exit_code == 1
     words = " ".join(done.output.split())
@@ -953,7 +953,7 @@ def test_whatever_the_probe_says_there_is_a_sentence(monkeypatch, start):
     )
     if "pause" in start:
         monkeypatch.setattr(jail, "PROBE_SECONDS", 1)
-    first, *_ = jail._available.__wrapped__()
+    first, *_ = jail._probed_layers.__wrapped__()
     assert PROBES[start] in first.detail
     assert first.in_force is (PROBES[start] == "in force")
 
@@ -962,9 +962,10 @@ def test_elsewhere_the_module_loads_and_says_no():
     code = f"""
 import sys; sys.platform = "darwin"; sys.path.insert(0, {str(ROOT)!r})
 from pathlib import Path
-from attncourse.grading.jail.jail import Jail, available_layers, missing_floor, JailError
+from attncourse.grading.jail.jail import Jail, available_layers, missing_required_layers, JailError
 from attncourse.grading.limits import Limits
-assert not any(layer.in_force for layer in available_layers()) and len(missing_floor()) == 5
+assert not any(layer.in_force for layer in available_layers())
+assert len(missing_required_layers()) == 5
 try: Jail(Path(), Limits()).enter()
 except JailError as error: print(error)
 """
@@ -981,7 +982,7 @@ def test_doctor_tells_what_to_do(monkeypatch):
         layers.LANDLOCK, "landlock_create_ruleset: Function not implemented"
     )
     runner = CliRunner(env={"COLUMNS": "150"})
-    monkeypatch.setattr(jail, "_available", lambda: (*floor, weak))
+    monkeypatch.setattr(jail, "_probed_layers", lambda: (*floor, weak))
     done = runner.invoke(app, ["doctor"])
     assert done.exit_code == 0, done.output
     assert "the jail holds; Landlock would make it stronger" in done.output
@@ -989,7 +990,7 @@ def test_doctor_tells_what_to_do(monkeypatch):
     for word in ("torch", "nbgrader", "cores", "MB for each of"):
         assert word in done.output
     gone = layers.missing_layer(layers.USER, "unshare: Operation not permitted")
-    monkeypatch.setattr(jail, "_available", lambda: (gone, *floor[1:], weak))
+    monkeypatch.setattr(jail, "_probed_layers", lambda: (gone, *floor[1:], weak))
     done = runner.invoke(app, ["doctor"])
     assert done.exit_code == 1
     assert "attncourse grade refuses" in done.output
@@ -1034,5 +1035,5 @@ def test_a_repository_among_system_files_is_covered(tmp_path):
 
 def test_doctor_on_this_machine():
     done = CliRunner(env={"COLUMNS": "150"}).invoke(app, ["doctor"])
-    assert done.exit_code == bool(jail.missing_floor())
+    assert done.exit_code == bool(jail.missing_required_layers())
     assert doctor.jail_in_a_line(jail.available_layers()) in done.output

@@ -19,7 +19,7 @@ from attncourse.grading.judge.remarks import remarks
 from attncourse.grading.judge.remote.conversation import Ended
 from attncourse.grading.judge.remote.proxies import case_as_message, outcomes_from_replies
 from attncourse.grading.judge.remote.session import Session
-from attncourse.grading.judge.wire.frames import pack, unpack_frame
+from attncourse.grading.judge.wire.frames import pack_frame, unpack_frame
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Assignment, read_cells
 from attncourse.support.alarm import Stopwatch
@@ -881,7 +881,7 @@ def conversation():
             with theirs.makefile("rb") as stream:
                 for make in answers:
                     request, _ = unpack_frame(stream.read, 1 << 30)
-                    theirs.sendall(b"".join(pack(frame, []) for frame in make(request)))
+                    theirs.sendall(b"".join(pack_frame(frame, []) for frame in make(request)))
 
         if answers:
             threading.Thread(target=answer).start()
@@ -898,25 +898,25 @@ def reply(request, name="", **more):
 
 def test_a_reply_to_another_request_ends_the_conversation(conversation):
     session, _ = conversation(lambda r: [reply(r)], lambda r: [reply(r, "of before")])
-    assert session.names(["f"]) == {}
+    assert session.values_of(["f"]) == {}
     with pytest.raises(Ended, match="not asked for"):
-        session.names(["f"])
+        session.values_of(["f"])
     with pytest.raises(Ended, match="not asked for"):
-        session.names(["f"])
+        session.values_of(["f"])
 
 
 def test_a_second_reply_ends_the_conversation(conversation):
     session, _ = conversation(lambda r: [reply(r), reply(r)])
-    assert session.names(["f"]) == {}
+    assert session.values_of(["f"]) == {}
     with pytest.raises(Ended, match="not asked for"):
-        session.names(["f"])
+        session.values_of(["f"])
 
 
 def test_what_comes_unasked_ends_the_conversation(conversation):
     session, theirs = conversation()
     theirs.sendall(b"x")
     with pytest.raises(Ended, match="not asked for"):
-        session.names(["f"])
+        session.values_of(["f"])
 
 
 def test_modules_that_nobody_asked_for_are_held_up_to_a_limit(conversation):
@@ -926,9 +926,9 @@ def test_modules_that_nobody_asked_for_are_held_up_to_a_limit(conversation):
     session, _ = conversation(*answers)
     session.limits = Limits(message=1)
     for _ in range(3):
-        session.names(["f"])
+        session.values_of(["f"])
     with pytest.raises(Ended, match="more modules"):
-        session.names(["f"])
+        session.values_of(["f"])
 
 
 def test_the_same_reply_to_the_same_case_is_judged_once(conversation):

@@ -14,7 +14,7 @@ from attncourse.grading.feedback.returned import Home, StudentPage, owners_of
 from attncourse.grading.gradebook.read import Person
 from attncourse.grading.names import (
     NameIndex,
-    file_name,
+    folder_name_for,
     name_parts,
     name_without_marks,
     same_id,
@@ -73,7 +73,7 @@ def test_two_people_with_names_alike_are_two(pair, ours, theirs):
             canvas(first, last),
             f" {last}, {first}",
         ):
-            assert known.by_name([said]) == {f"s{n}"}, said
+            assert known.ids_by_name([said]) == {f"s{n}"}, said
 
 
 @pytest.mark.parametrize(("ours", "theirs"), [*product(FORMS, FORMS)])
@@ -82,9 +82,9 @@ def test_nobody_gets_the_work_of_somebody_called_alike(pair, ours, theirs):
     for one, other in (pair, pair[::-1]):
         known = people(one, form=ours)
         name = normalize(theirs, other)
-        assert known.by_name([name, canvas(*parted(name))]) == set()
-        assert known.nearest(name) == ["s0"]  # a question for a person
-        assert known.meant(name) == set()
+        assert known.ids_by_name([name, canvas(*parted(name))]) == set()
+        assert known.ids_with_similar_name(name) == ["s0"]  # a question for a person
+        assert known.ids_meant_by(name) == set()
 
 
 @pytest.mark.parametrize("script", ["Devanagari", "Japanese", "German", "Turkish"])
@@ -117,16 +117,16 @@ def test_collecting_asks_and_does_not_answer(script, tmp_path):
 
 def test_a_capital_i_may_be_of_either_letter():
     known = people("IŞIL KAYA", "İBRAHİM ÇELİK")
-    assert known.by_name(["Işıl Kaya"]) == {"s0"}
-    assert known.by_name(["İbrahim Çelik"]) == known.by_name(["ibrahim çelik"]) == {"s1"}
-    assert people("Işıl Kaya", "Işil Kaya").by_name(["IŞIL KAYA"]) == {"s0", "s1"}
+    assert known.ids_by_name(["Işıl Kaya"]) == {"s0"}
+    assert known.ids_by_name(["İbrahim Çelik"]) == known.ids_by_name(["ibrahim çelik"]) == {"s1"}
+    assert people("Işıl Kaya", "Işil Kaya").ids_by_name(["IŞIL KAYA"]) == {"s0", "s1"}
 
 
 def test_what_is_written_exactly_so_counts_first():
     known = people("Mary Ann Lee", "Maryann Lee")
-    assert known.by_name(["Mary Ann Lee"]) == {"s0"}
-    assert known.by_name(["Maryann Lee"]) == {"s1"}
-    assert known.by_name(["leemaryann"]) == {"s0", "s1"}  # nobody knows which
+    assert known.ids_by_name(["Mary Ann Lee"]) == {"s0"}
+    assert known.ids_by_name(["Maryann Lee"]) == {"s1"}
+    assert known.ids_by_name(["leemaryann"]) == {"s0", "s1"}  # nobody knows which
 
 
 LETTERS = st.text(
@@ -148,15 +148,15 @@ def test_names_know_everybody_by_their_own_alone(names, asked):
         known.add(str(n), name)
     for n, name in enumerate(names):
         if spellings(name):
-            assert str(n) in known.of(normalize("NFD", name))
-    for found in known.of(asked):
+            assert str(n) in known.people_called(normalize("NFD", name))
+    for found in known.people_called(asked):
         assert spellings(asked) & spellings(names[int(found)])
 
 
 def test_folders_are_called_as_people_are():
-    assert file_name(normalize("NFD", "Jürgen Groß")) == "jürgen-groß"
-    assert file_name("किरण शर्मा") == "किरण-शर्मा"
-    assert file_name("..Ada  Lovelace/") == "ada-lovelace"
+    assert folder_name_for(normalize("NFD", "Jürgen Groß")) == "jürgen-groß"
+    assert folder_name_for("किरण शर्मा") == "किरण-शर्मा"
+    assert folder_name_for("..Ada  Lovelace/") == "ada-lovelace"
 
 
 def test_ids_are_compared_in_one_form():

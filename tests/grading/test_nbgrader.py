@@ -547,7 +547,7 @@ def test_nothing_is_graded_without_a_sandbox(tmp_path):
         "from attncourse.grading.jail import layers\n"
         "from attncourse.grading.nbgrader import steps\n"
         "lost = layers.Layer('own world', False, True, 'not here', 'switch it on')\n"
-        "steps.missing_floor = lambda: [lost]\n"
+        "steps.missing_required_layers = lambda: [lost]\n"
     )
     said = with_api(tmp_path, jailless + call)
     (line,) = [line for line in said.splitlines() if line.startswith("[ERROR]")]

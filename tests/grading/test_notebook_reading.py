@@ -20,7 +20,7 @@ from attncourse.grading.submission.notebook import (
     read_submission_cells,
 )
 from attncourse.grading.submission.plan import other_assignment_note, plan
-from attncourse.grading.submission.source import made_python, names
+from attncourse.grading.submission.source import names_in_cell, repaired_python
 from attncourse.grading.submission.text import MAX_FILE_BYTES, conflict_sides
 from corpus.damaged import FILE, conflict
 from helpers.dedented_text import dedented
@@ -216,7 +216,7 @@ def test_what_only_looks_like_a_conflict_is_none(text):
     ],
 )
 def test_characters_are_replaced_only_where_that_makes_python(source, expected):
-    assert made_python(source) == expected
+    assert repaired_python(source) == expected
 
 
 def test_the_names_that_a_cell_binds_and_reads():
@@ -226,11 +226,11 @@ def test_the_names_that_a_cell_binds_and_reads():
             m = k
         class n(o): p = q
     """)
-    found = names(source)
+    found = names_in_cell(source)
     assert found.bound == set("cdfhjn")
     assert found.read == {*"giloq", "int"}
-    assert names("return 1") is None
-    assert names("def f(:") is None
+    assert names_in_cell("return 1") is None
+    assert names_in_cell("def f(:") is None
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from attncourse.checks import exercises
-from attncourse.checks.reading.cells import TIMEIT_KEEPS_NAMES, went_on
+from attncourse.checks.reading.cells import TIMEIT_KEEPS_NAMES, skipped_lines_note
 from attncourse.checks.trying.unavailable import CHAPTER_ABSENT, DEBUGGER, FILE_ABSENT, NOBODY
 from attncourse.grading.limits import Limits
 from attncourse.grading.sample import CLASS
@@ -69,7 +69,7 @@ UNLESS = dedented("""
         {}
 """)
 MEAN = "def attention_scores(query, key):\n    return mul(query, key.mT)"
-DIVIDED = f"ZeroDivisionError: division by zero ({went_on(['1 / 0'])})"
+DIVIDED = f"ZeroDivisionError: division by zero ({skipped_lines_note(['1 / 0'])})"
 MADE = """\
 def made():
     class Made(nn.Module):

@@ -13,8 +13,8 @@ from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Assignment, Cell, read_cells
 from attncourse.grading.submission.parts import as_released
-from attncourse.grading.submission.plan import laid_out, plan
-from attncourse.grading.submission.source import names as source_names
+from attncourse.grading.submission.plan import lay_out, plan
+from attncourse.grading.submission.source import names_in_cell as source_names
 from attncourse.grading.submission.source import without_magics
 from helpers.dedented_text import dedented
 from helpers.small_course import NAME, RIGHT, STUB, TESTS, cell, graded, notebook, small
@@ -308,7 +308,7 @@ def test_halves_are_joined_and_whole_cells_are_not():
 def test_names_of_cells_are_the_assignments():
     strange = cell("a = 1", "x" * 500 + "\n")
     assert names(strange)[0] in ("1", "setup")
-    stands, _ = laid_out(read_cells(notebook(strange)), SMALL)
+    stands, _ = lay_out(read_cells(notebook(strange)), SMALL)
     assert stands[0].grade_id == "setup"
 
 

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from attncourse.checks.showing.verdict import sentence
+from attncourse.checks.showing.verdict import full_sentence
 from attncourse.grading.student.practise import saved_outputs, write_practice
 from attncourse.practice import order
 from attncourse.practice.drills import drills_of
@@ -17,7 +17,7 @@ CHAPTER, STEM = "05_kqv", "kqv"
 
 
 def verdict_text(drill) -> str:
-    told = f"What happened: {sentence(drill.name)}\n{drill.sentence}"
+    told = f"What happened: {full_sentence(drill.name)}\n{drill.sentence}"
     return f"✗ {drill.exercise}: 2 of 9 points\n{told}\n  ✗ a criterion (0/3): other numbers"
 
 

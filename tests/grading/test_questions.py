@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from attncourse.grading.graded_notebook import autograded, untouched_answers
+from attncourse.grading.graded_notebook import autograded_notebook, untouched_answers
 from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.report import Report
 from attncourse.grading.submission.notebook import Assignment, read_cells
@@ -106,7 +106,7 @@ WAYS = {
 
 def answer_of(cells: list[dict], grade_id: str = "why", assignment: Assignment = ONE) -> str:
     """The text in the question's cell of what a person grades; "" where it counts as none."""
-    text = autograded(notebook(*cells), assignment, Report("", NAME, "graded", {}))
+    text = autograded_notebook(notebook(*cells), assignment, Report("", NAME, "graded", {}))
     if untouched_answers(text)[grade_id]:
         return ""
     found = [c for c in json.loads(text)["cells"] if "nbgrader" in c["metadata"]]
@@ -145,6 +145,57 @@ def test_the_rest_runs_as_ever(cells):
 )
 def test_what_nobody_answered_has_no_answer(cells):
     assert answer_of(cells) == ""
+
+
+# --- the course's own text in another wording: a typo mended, a variant, an older release ---------
+
+TASK_TEXT = """## 1 · `twice`
+
+Write `twice(x)`, which returns a number that is as large as two of what it gets.
+
+| | shape | |
+| --- | --- | --- |
+| `x` | one number | any number |
+
+<details><summary>Hints</summary>
+
+1. What is added to a number to make it two of it?
+
+</details>"""
+REWORDED = TASK_TEXT.replace("a number that is as large as two of what it gets", "the double of x")
+LONGER = TASK_TEXT.replace(
+    "\n\n<details>", "\n\nWhole numbers stay whole, and so do the others as they are.\n\n<details>"
+)
+OTHER_RELEASES = {
+    "a sentence reworded": REWORDED,
+    "a sentence more": LONGER,
+    "a sentence less": TASK_TEXT.replace("1. What is added to a number to make it two of it?", ""),
+    "the heading alone": "## 1 · `twice`\n\nA function of one number, which gives two of it back.",
+}
+LONG = Assignment(NAME, read_cells(notebook(new(TASK_TEXT), *made(SOLVED))))
+OLD_QUESTION = QUESTION.replace("*one* sentence", "*one* long sentence").replace("why |", "a why |")
+
+
+@pytest.mark.parametrize("text", OTHER_RELEASES.values(), ids=OTHER_RELEASES)
+def test_a_task_in_another_wording_is_no_answer(text):
+    cells = [new(text), *made(STUB)]
+    assert answer_of(cells, assignment=LONG) == ""
+    assert parts_in_order(read_cells(notebook(*cells)), LONG)[1] == []
+    answered = [new(f"{text}\n\n{ANSWER}"), *made(STUB)]
+    if text.endswith("</details>"):
+        assert ANSWER in answer_of(answered, assignment=LONG)
+    assert "Because" in answer_of([new(text), *made(ANSWER)], assignment=LONG)
+
+
+def test_a_question_in_another_wording_is_not_answered_by_it():
+    cells = made(STUB)
+    old = asked("why", OLD_QUESTION, STUB)
+    assert answer_of([*cells[:3], old, *cells[4:]]) == ""
+    answered = asked("why", OLD_QUESTION, ANSWER)
+    assert ANSWER in answer_of([*cells[:3], answered, *cells[4:]])
+    assert ANSWER in answer_of([*cells[:3], old, new(ANSWER), *cells[4:]])
+    below = asked("why", OLD_QUESTION, f"{STUB}\n\n{ANSWER}")
+    assert ANSWER in answer_of([*cells[:3], below, *cells[4:]])
 
 
 def test_a_note_says_where_it_was_found():

@@ -14,7 +14,7 @@ from attncourse.grading.collect.collect import collect_downloads
 from attncourse.grading.collect.owners import SHOW_NAMES_HINT, TEST_STUDENT_REASON
 from attncourse.grading.collect.roster import read_roster
 from attncourse.grading.course.extensions import read_extensions
-from attncourse.grading.course.folders import read_submission, record_of
+from attncourse.grading.course.folders import read_record, read_submission
 from attncourse.grading.course.solution import outdated_solution
 from attncourse.grading.driver import command
 from attncourse.grading.errors import UserError
@@ -24,7 +24,7 @@ from attncourse.grading.gradebook.submissions import grant_extension
 from attncourse.grading.limits import Limits
 from attncourse.grading.results.canvas import canvas_rows as canvas_rows
 from attncourse.grading.results.class_results import class_results
-from attncourse.grading.results.late_days import late_days
+from attncourse.grading.results.late_days import write_late_days_worksheet
 from attncourse.grading.results.similar import similar_pairs
 from helpers.driver_runs import grade
 from helpers.gradebook_scores import score, scores, with_question, write_solved
@@ -162,7 +162,7 @@ def test_what_a_group_hands_in_is_each_members(listed, course, marker):
     assert found.left == found.absent == []
     team = moodle("Team Rot", 412)
     assert owners(found) == {"ada": team, "bob": team, "cy": moodle("Cy Young", 7)}
-    assert {s: row["group"] for s, row in record_of(course, NAME).items()} == {
+    assert {s: row["group"] for s, row in read_record(course, NAME).items()} == {
         "ada": "Team Rot",
         "bob": "Team Rot",
         "cy": "",
@@ -472,7 +472,7 @@ def test_late_days_are_shared_by_a_terms_assignments(course, marker):
     grant_extension(find_gradebook(course), "cy", NAME, 2)
     for name in (NAME, "02_more"):
         command.grade_course(course, name, limits=Limits())
-    place, number = late_days(course, 4)
+    place, number = write_late_days_worksheet(course, 4)
     found = {
         key: [row[head] for head in ("days", "late_days", "late", "not_covered", "left")]
         for key, row in sheet(place).items()
@@ -499,7 +499,7 @@ def test_late_days_are_shared_by_a_terms_assignments(course, marker):
     }
     earned = {r.student: r.raw for r in class_results(course, "02_more").results}
     assert late["ada", "02_more"][1] == pytest.approx(earned["ada"] / 10) != 0  # of one day
-    again, _ = late_days(course, 4)  # what was taken is known, and taken once
+    again, _ = write_late_days_worksheet(course, 4)  # what was taken is known, and taken once
     assert {k: r["late_days"] for k, r in sheet(again).items()} == {
         key: row[1] for key, row in found.items()
     }

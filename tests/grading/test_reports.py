@@ -20,7 +20,7 @@ from rich.console import Console
 
 from attncourse.checks import examine
 from attncourse.checks.showing.verdict import NOT_ATTEMPTED
-from attncourse.grading.course.changes import differences
+from attncourse.grading.course.changes import changes_of_cells
 from attncourse.grading.gradebook.read import Person
 from attncourse.grading.harmless import one_line
 from attncourse.grading.judge.judge import grade_submission
@@ -149,8 +149,8 @@ def test_one_point_is_one_point_wherever_it_is_said():
     said += (
         own_verdicts(single) + printed(at_a_glance(summary)) + class_page(summary) + summary.fullest
     )
-    said += lateness_in_words(60, 1) + " ".join(differences({}, {"add": ("", 1.0)}))
-    said += " ".join(differences({"add": ("", 1.0)}, {}))
+    said += lateness_in_words(60, 1) + " ".join(changes_of_cells({}, {"add": ("", 1.0)}))
+    said += " ".join(changes_of_cells({"add": ("", 1.0)}, {}))
     assert len(re.findall(r"\b1 point\b", said)) > 8
     assert not re.search(r"\b1 points", said)
 

@@ -24,7 +24,7 @@ from attncourse.grading.feedback.returned import (
     read_download,
 )
 from attncourse.grading.gradebook.read import Person
-from attncourse.grading.graded_notebook import LONGEST, ROOM, autograded, graded_cell_texts
+from attncourse.grading.graded_notebook import LONGEST, ROOM, autograded_notebook, graded_cell_texts
 from attncourse.grading.report import CellResult, Report
 from attncourse.grading.results.class_results import StudentResult
 from attncourse.grading.submission.notebook import Assignment, read_cells
@@ -390,7 +390,7 @@ def test_who_has_no_page_keeps_the_place(tmp_path):
     write_reports(course, [ada, eve])
     place = course / "autograded" / "eve-mallory" / NAME / f"{NAME}.ipynb"
     place.parent.mkdir(parents=True)
-    place.write_text(autograded(small(twice="print(1)"), SMALL, eve))
+    place.write_text(autograded_notebook(small(twice="print(1)"), SMALL, eve))
     zipped = download(tmp_path, {f"Eve Mallory_2{END}/{NAME}.ipynb": ADA})
     with pytest.raises(UserError, match="none of these students is in"):
         give_feedback(course, NAME, download=zipped)
@@ -401,12 +401,12 @@ def test_a_notebook_that_came_after_its_report_gets_no_page(tmp_path):
     course = course_of_two(tmp_path)
     place = course / "autograded" / "ada" / NAME / f"{NAME}.ipynb"
     place.parent.mkdir(parents=True)
-    place.write_text(autograded(small(add=ADD), SMALL, graded_add()))
+    place.write_text(autograded_notebook(small(add=ADD), SMALL, graded_add()))
     assert give_feedback(course, NAME, "ada").lines
     (course / "submitted" / "ada" / NAME / f"{NAME}.ipynb").write_bytes(small())
     with pytest.raises(UserError, match="ada has handed in again since the report"):
         give_feedback(course, NAME, "ada")
-    now = autograded(small(), SMALL, graded_add())
+    now = autograded_notebook(small(), SMALL, graded_add())
     assert graded_cell_texts(place.read_text()) != graded_cell_texts(now)
 
 
@@ -418,7 +418,7 @@ def test_a_text_answer_newer_than_its_report_gets_no_page(tmp_path):
     write_reports(course, [report])
     place = course / "autograded" / "ada" / NAME / f"{NAME}.ipynb"
     place.parent.mkdir(parents=True)
-    place.write_text(autograded(with_why("First."), ASKING, report))
+    place.write_text(autograded_notebook(with_why("First."), ASKING, report))
     assert give_feedback(course, NAME, "ada").lines
     (course / "submitted" / "ada" / NAME / f"{NAME}.ipynb").write_bytes(with_why("Second."))
     with pytest.raises(UserError, match="ada has handed in again since the report"):
@@ -465,7 +465,7 @@ def test_pages_of_a_class_take_no_nbgrader_and_one_template(tmp_path):
     for student, report, data in graded:
         place = course / "autograded" / student / NAME / f"{NAME}.ipynb"
         place.parent.mkdir(parents=True)
-        place.write_text(autograded(data, SMALL, report))
+        place.write_text(autograded_notebook(data, SMALL, report))
     code = (
         "import sys, jinja2\n"
         "from pathlib import Path\n"

@@ -10,7 +10,7 @@ from attncourse.checks import find_exercise
 from attncourse.checks.judging import judge
 from attncourse.checks.showing.verdict import Verdict
 from attncourse.grading.judge.judge import grade_submission
-from attncourse.grading.judge.outcomes import verdict_of
+from attncourse.grading.judge.outcomes import verdict_from_row
 from attncourse.grading.limits import Limits
 from attncourse.grading.student.selfcheck import own_assignment
 from attncourse.grading.submission.notebook import Assignment, Cells, read_cells
@@ -92,7 +92,7 @@ def by_grading(cells: list[dict], assignment: Assignment, target: str) -> list:
         notebook(*cells), assignment, limits=Limits(submission=60), seed=SEED, sandbox=False
     )
     (verdict,) = [v for v in report.verdicts if v["target"] == target]
-    told = as_told(verdict_of(verdict))
+    told = as_told(verdict_from_row(verdict))
     (cell,) = [c for c in assignment.cells if c.grade]
     assert report.cells[cell.grade_id].points == sum(points for points, _ in told[2].values())
     return told

@@ -3,8 +3,8 @@
 import pytest
 
 from attncourse.grading.collect.roster import read_roster
-from attncourse.grading.course.extensions import More, read_extensions
-from attncourse.grading.course.folders import place_of_record, record_of
+from attncourse.grading.course.extensions import ExtensionDays, read_extensions
+from attncourse.grading.course.folders import read_record, record_path
 from attncourse.grading.errors import UserError
 from attncourse.grading.gradebook.changes import append_rows
 from attncourse.grading.results.canvas import read_canvas_roster as read_canvas
@@ -25,22 +25,22 @@ TOO_LONG = "student,ID,Section\n" + "x" * 200_000
 
 @saved
 def test_a_collection_survives_a_spreadsheet(tmp_path, save):
-    place = place_of_record(tmp_path, "05_kqv")
+    place = record_path(tmp_path, "05_kqv")
     place.parent.mkdir(parents=True)
     place.write_bytes(save("student,platform,handed_in_as\r\nzoë,moodle,Zoë_1/a.ipynb\r\n"))
-    assert record_of(tmp_path, "05_kqv")["zoë"]["handed_in_as"] == "Zoë_1/a.ipynb"
+    assert read_record(tmp_path, "05_kqv")["zoë"]["handed_in_as"] == "Zoë_1/a.ipynb"
 
 
 @saved
 def test_extensions_survive_a_spreadsheet(tmp_path, save):
     table = "student,assignment,days\r\nzoë,05_kqv,2\r\n\r\n"
     (tmp_path / "extensions.csv").write_bytes(save(table))
-    assert read_extensions(tmp_path) == {("zoë", "05_kqv"): More(2)}
+    assert read_extensions(tmp_path) == {("zoë", "05_kqv"): ExtensionDays(2)}
 
 
 def test_days_may_have_a_decimal_comma(tmp_path):
     (tmp_path / "extensions.csv").write_text("student;assignment;days\nada;05_kqv;1,5\n")
-    assert read_extensions(tmp_path) == {("ada", "05_kqv"): More(1.5)}
+    assert read_extensions(tmp_path) == {("ada", "05_kqv"): ExtensionDays(1.5)}
 
 
 @saved
@@ -72,8 +72,8 @@ def test_what_is_no_table_is_told_in_a_line(tmp_path, read, content, said):
 
 
 def test_another_table_is_not_taken_for_an_empty_record(tmp_path):
-    place = place_of_record(tmp_path, "05_kqv")
+    place = record_path(tmp_path, "05_kqv")
     place.parent.mkdir(parents=True)
     place.write_text("name,points\nada,3\n")
     with pytest.raises(UserError, match="move it away, and collect again"):
-        record_of(tmp_path, "05_kqv")
+        read_record(tmp_path, "05_kqv")

@@ -7,7 +7,7 @@ import pytest
 
 from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.judge.worker.calls import Settings
-from attncourse.grading.judge.worker.notebook_shell import Skipped, execute
+from attncourse.grading.judge.worker.notebook_shell import Skipped, run_cell_source
 from attncourse.grading.submission.notebook import Assignment, read_cells
 from corpus.assignment import MIXING, keeps
 from helpers.dedented_text import dedented
@@ -17,7 +17,7 @@ def ran(source: str) -> tuple[dict, list[str]]:
     """The names that a cell leaves, and the lines that were skipped."""
     names: dict = {}
     try:
-        execute(source, "<cell>", names)
+        run_cell_source(source, "<cell>", names)
     except Skipped as problem:
         return names, problem.lines
     return names, []
@@ -99,12 +99,12 @@ def test_definitions_below_a_line_that_fails_run(source, bound, skipped):
 @pytest.mark.parametrize("source", ["a = 1\nnope", "nope\nprint(1)\nfor i in []: pass"])
 def test_a_cell_without_definitions_below_raises_what_it_raised(source):
     with pytest.raises(NameError):
-        execute(source, "<cell>", {})
+        run_cell_source(source, "<cell>", {})
 
 
 def test_what_does_not_end_does_not_end_below_either():
     with pytest.raises(KeyboardInterrupt):
-        execute("raise KeyboardInterrupt\na = 1", "<cell>", {})
+        run_cell_source("raise KeyboardInterrupt\na = 1", "<cell>", {})
 
 
 def test_the_note_names_the_line():

@@ -22,11 +22,15 @@ from attncourse.grading.results.similar import (
     PACKAGE,
     PAGE,
     PUBLISHED,
-    compare,
+    compare_all,
     published_answers,
     similar_pairs,
 )
-from attncourse.grading.submission.fingerprints import OTHER_CELLS, answers_of, fingerprints
+from attncourse.grading.submission.fingerprints import (
+    OTHER_CELLS,
+    fingerprints,
+    fingerprints_by_exercise,
+)
 from attncourse.grading.submission.notebook import Cell, read_cells
 from helpers.dedented_text import dedented
 from helpers.project import ROOT
@@ -71,12 +75,12 @@ def test_what_is_computed_leaves_prints(old, new):
 def test_what_was_given_is_nobodys(tmp_path):
     assignment = find_assignment(ROOT, "09_multihead")
     given = read_cells((ROOT / "exercises/09_multihead/09_multihead.ipynb").read_bytes())
-    assert answers_of(given, assignment) == {}
-    solved = answers_of(assignment.cells, assignment)
+    assert fingerprints_by_exercise(given, assignment) == {}
+    solved = fingerprints_by_exercise(assignment.cells, assignment)
     assert list(solved) == ["split_heads", "merge_heads", "MultiHeadAttention", "naive_to_batched"]
     assert not any("AttentionHead" in print_ for print_ in solved["naive_to_batched"])
     helper = Cell("def helper(x):\n    return x.mean(-1) / 7")
-    assert OTHER_CELLS in answers_of((*given, helper), assignment)
+    assert OTHER_CELLS in fingerprints_by_exercise((*given, helper), assignment)
 
 
 def test_the_package_is_compared_too():
@@ -90,7 +94,7 @@ def test_what_a_page_holds_in_one_piece_is_compared_too(tmp_path):
     found = published_answers(assignment, ROOT)
     assert {"softmax", "soft_lookup"} <= found[PAGE].keys()
     class_ = {"copied": (found[PAGE],), "own": (found[PACKAGE],)}
-    alike = {(p.first, p.second): p.exercises["softmax"] for p in compare(class_, found)}
+    alike = {(p.first, p.second): p.exercises["softmax"] for p in compare_all(class_, found)}
     assert alike["copied", PAGE] == 1
     assert alike["own", PAGE] < 1
     assert PAGE not in published_answers(assignment, tmp_path)  # a course without the book
@@ -117,7 +121,7 @@ def test_what_is_rare_counts_for_more():
 
 
 def test_what_is_expected_by_chance_is_what_honest_classes_have():
-    found = [compare(honest_class(random.Random(seed), 30), {}, seed) for seed in range(20)]
+    found = [compare_all(honest_class(random.Random(seed), 30), {}, seed) for seed in range(20)]
     assert len(found[0]) == 30 * 29 / 2
     assert (
         sum(pair.by_chance <= MAX_PAIRS_BY_CHANCE for pairs in found for pair in pairs)
@@ -137,7 +141,7 @@ def test_copies_of_rare_answers_stand_out_common_ones_do_not():
     students = {f"student-{k}": ({e: own() if k < 10 else common for e in exercises},)
                 for k in range(30)}  # fmt: skip
     students["copy"] = students["student-3"]
-    first, *others = compare(students, {"the book": students["student-7"][0]})
+    first, *others = compare_all(students, {"the book": students["student-7"][0]})
     assert {first.first, first.second} in ({"student-3", "copy"}, {"student-7", "the book"})
     assert {others[0].first, others[0].second} in ({"student-3", "copy"}, {"student-7", "the book"})
     assert first.by_chance <= others[0].by_chance <= MAX_PAIRS_BY_CHANCE
@@ -220,9 +224,9 @@ def test_one_that_cannot_be_walked_is_left_out_alone(course, monkeypatch):
     def failing(cells, assignment):
         if any("torn" in cell.source for cell in cells):
             raise RecursionError
-        return answers_of(cells, assignment)
+        return fingerprints_by_exercise(cells, assignment)
 
-    monkeypatch.setattr(similar_module, "answers_of", failing)
+    monkeypatch.setattr(similar_module, "fingerprints_by_exercise", failing)
     hand_in(course, "torn", small("def add(a, b):\n    return torn"))
     found = similar_pairs(course, NAME)
     assert found.compared == 26
@@ -252,7 +256,7 @@ def test_much_code_costs_little_and_hides_no_answer(course):
     (pair,) = [p for p in found.to_look_at if {p.first, p.second} == {"vera", "walt"}]
     assert pair.exercises["add"] == pair.exercises["twice"] == 1
     cells = read_cells(json.dumps(copied).encode())
-    prints_ = answers_of(cells, find_assignment(course, NAME))
+    prints_ = fingerprints_by_exercise(cells, find_assignment(course, NAME))
     assert sum(map(len, prints_.values())) < 50_000
 
 

@@ -6,7 +6,7 @@ from importlib.metadata import version
 import pytest
 
 from attncourse.grading.course.folders import releasable_assignments
-from attncourse.grading.course.solution import as_read, write_solution
+from attncourse.grading.course.solution import without_nbgrader_marks, write_solution
 from attncourse.grading.errors import UserError
 from attncourse.grading.submission.notebook import read_cells
 from helpers.project import ROOT
@@ -23,14 +23,14 @@ def text(notebook: dict) -> str:
 
 def test_answers_are_in_hidden_tests_out_and_no_marks_are_left():
     solved = json.loads(small())
-    shown = as_read(solved)
+    shown = without_nbgrader_marks(solved)
     assert "return a + b" in text(shown)
     assert "add(1, 2) == limit" in text(shown)
     assert "add(5, 6)" not in text(shown)
     assert "# More tests." not in text(shown)  # a cell of which nothing is left but its comment
     assert not [marker for marker in MARKERS if marker in text(shown)]
     assert not any("nbgrader" in cell["metadata"] for cell in shown["cells"])
-    whole = as_read(solved, hidden=True)
+    whole = without_nbgrader_marks(solved, hidden=True)
     assert "assert add(5, 6) == 11" in text(whole)
     assert not [marker for marker in MARKERS if marker in text(whole)]
     assert solved == json.loads(small())
@@ -39,7 +39,7 @@ def test_answers_are_in_hidden_tests_out_and_no_marks_are_left():
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_every_chapters_solution_holds_all_answers(name):
     solved = json.loads((ROOT / "solutions" / name / f"{name}.ipynb").read_text())
-    shown = text(as_read(solved))
+    shown = text(without_nbgrader_marks(solved))
     assert not [marker for marker in MARKERS if marker in shown]
     for cell in solved["cells"]:
         if cell["metadata"].get("nbgrader", {}).get("solution"):

@@ -13,7 +13,7 @@ import pytest
 from attncourse import MILESTONES
 from attncourse.checks import exercises
 from attncourse.checks.index import question_points
-from attncourse.grading.cli import step
+from attncourse.grading.cli import progress_text
 from attncourse.grading.errors import UserError
 from attncourse.grading.limits import Limits
 from attncourse.grading.student import selfcheck
@@ -224,7 +224,7 @@ def test_what_students_handed_in_is_not_counted_as_ones_own(tmp_path):
 
 
 def test_without_a_jail_nothing_runs_that_somebody_handed_in(tmp_path, monkeypatch):
-    monkeypatch.setattr(selfcheck, "missing_floor", lambda: ["user"])
+    monkeypatch.setattr(selfcheck, "missing_required_layers", lambda: ["user"])
     trace = tmp_path / "trace"
     place = tmp_path / "submitted" / "amara" / "02_mixing"
     path = released(place, "02_mixing", mix=TELLS.format(str(trace)))
@@ -246,7 +246,7 @@ def test_a_files_name_is_no_markup(tmp_path):
     released(tmp_path, "03_lookup", f"a [/{name}", dot="def dot")
     done = run("progress", tmp_path)
     assert (done.returncode, done.stderr) == (0, f"1 of 1: {name}\n")
-    assert step(1, 2, "[/] [b]x\x1b").plain == "1 of 2: [/] [b]x\u241b"
+    assert progress_text(1, 2, "[/] [b]x\x1b").plain == "1 of 2: [/] [b]x\u241b"
 
 
 ACTS = "x\x1b]0;PWN\x07\x1b[31m"

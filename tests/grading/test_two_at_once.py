@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from attncourse.grading.collect.collect import collect_downloads
-from attncourse.grading.course.extensions import More, read_extensions
+from attncourse.grading.course.extensions import ExtensionDays, read_extensions
 from attncourse.grading.driver.journal import open_journal
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import replace_bytes
@@ -48,7 +48,7 @@ def test_extensions_that_are_given_at_once_are_all_given(tmp_path):
     with get_context("fork").Pool(4) as pool:
         pool.starmap(give_more, [(tmp_path, student) for student in STUDENTS])
     assert sorted(p.name for p in tmp_path.glob("*gradebook.db*")) == ["gradebook.db"]
-    assert read_extensions(tmp_path) == {(s, NAME): More(2) for s in STUDENTS}
+    assert read_extensions(tmp_path) == {(s, NAME): ExtensionDays(2) for s in STUDENTS}
 
 
 def test_nothing_is_collected_while_the_assignment_is_graded(tmp_path):

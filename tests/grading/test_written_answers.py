@@ -10,6 +10,7 @@ from attncourse.grading.results.class_results import class_results
 from attncourse.grading.results.written_answers import (
     MANUAL_SCORES_FILE,
     enter_answers,
+    text_without_question,
     write_answers,
 )
 from attncourse.grading.spreadsheet import csv_table
@@ -55,14 +56,17 @@ def test_like_answers_stand_together_and_none_is_a_formula(graded_course):
     order = [row["student"] for row in found]
     assert abs(order.index("ada") - order.index("cy")) == 1
     texts = {row["student"]: row["answer"] for row in found}
-    assert ANSWERS["ada"] in texts["ada"]
+    assert {name: text.removeprefix("'") for name, text in texts.items()} == ANSWERS | {"dee": ""}
     assert {row["of"] for row in found} == {"3"}
     assert not any(row["answer"].startswith("=") for row in found)
 
 
 def test_points_and_comments_are_entered_and_who_did_it_is_kept(graded_course, tmp_path):
     path = filled(graded_course, tmp_path, ada=("3", "well said"), cy=("2,5", "=well"))
-    assert enter_answers(graded_course, NAME, path)[0] == "2 scores and 2 comments entered"
+    assert enter_answers(graded_course, NAME, path) == [
+        "2 scores and 2 comments entered",
+        "1 answer without points yet",  # bob's: dee wrote nothing, which is 0 by itself
+    ]
     found = class_results(graded_course, NAME).by_student
     assert (found["ada"].score, found["cy"].score) == (7, 6.5)  # 4 of them by the test
     again = {row["student"]: row for row in rows(graded_course)}
@@ -104,6 +108,13 @@ def test_bad_tables_are_one_sentence(graded_course, tmp_path):
     refuses(run("written", NAME, "--enter", path, cwd=graded_course), "expected the head student,")
     path.write_text("student,question,points,comment\nzoe,why,1,\n")
     refuses(run("written", NAME, "--enter", path, cwd=graded_course), "no answer of zoe to why")
+
+
+def test_of_a_cell_the_students_own_lines_are_shown():
+    question = f"## Why?\n\nSay it in one sentence.\n\n| 3 | why |\n\n{ANSWERS['dee']}"
+    answered = "## Why?\n\nSay it in *one* sentence.\n\n| 3 | why |\n\nFirst.\n\n\n  second"
+    assert text_without_question(answered, question) == "First.\n\n  second"
+    assert text_without_question(question, question) == ""
 
 
 def test_an_assignment_without_questions_says_so(tmp_path):

@@ -66,7 +66,7 @@ def behave(
         os.dup2(os.open(name, os.O_WRONLY | os.O_APPEND), number)
     forked_lanes.adopt(parted)
     settle()
-    atexit.register(LANES.close)  # a process that parts forgets what was registered
+    atexit.register(LANES.end_idle)  # a process that parts forgets what was registered
     sys.argv = list(words)
     if words[0] == "python":
         sys.path.insert(0, str(course))  # as with -c

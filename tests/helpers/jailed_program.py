@@ -36,7 +36,7 @@ def refuse(*anything: object) -> None:
 def leave_out(layer: str) -> None:
     """Makes the kernel look as if it had no such layer."""
     if layer == "Landlock":
-        landlock.restrict = refuse
+        landlock.restrict_thread = refuse
     elif layer == "seccomp":
         original = kernel.prctl
         kernel.prctl = lambda option, *rest: refuse() if option == 22 else original(option, *rest)

@@ -25,7 +25,7 @@ def rehearse() -> None:
         sys.argv = ["attncourse", "release", NAME, "--course", folder]
         with contextlib.suppress(SystemExit):
             main()
-    LANES.close()  # else each command would find the same lane waiting
+    LANES.end_idle()  # else each command would find the same lane waiting
 
 
 gc.disable()

@@ -11,7 +11,7 @@ import pytest
 
 from attncourse import STEMS
 from attncourse.checks import exercises
-from attncourse.checks.judging import points
+from attncourse.checks.judging import points_of_answer
 from attncourse.checks.substitution import names_called, namespace_of
 from attncourse.grading.student.package import ChapterParts, definitions_in, write_package
 from attncourse.grading.submission.notebook import read_cells
@@ -58,7 +58,7 @@ def test_published_answers_are_right_with_each_other(published):
     assert ("llama.LlamaBlock", "kqv.scaled_dot_product_attention") in pairs
     assert len(pairs) > 20
     later = sorted({target for target, _ in pairs})
-    wrong = [t for t in later if points(ALL[t], published[t], 1) != ALL[t].points]
+    wrong = [t for t in later if points_of_answer(ALL[t], published[t], 1) != ALL[t].points]
     assert not wrong, f"passes alone, and not with the other published answers: {wrong}"
 
 
@@ -71,7 +71,7 @@ def test_every_other_right_answer_does_for_those_that_use_it(published, monkeypa
                 for module in published.modules:
                     if vars(module).get(name) is published[other]:
                         patch.setattr(module, name, answer)
-                if points(ALL[target], published[target], 2) != ALL[target].points:
+                if points_of_answer(ALL[target], published[target], 2) != ALL[target].points:
                     wrong.append(f"{target} leans on more than is asked of {other}: {answer}")
     assert not wrong, "\n".join(wrong)
 

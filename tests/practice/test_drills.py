@@ -15,31 +15,22 @@ import pytest
 from drill_making import candidates
 from drill_making.candidates import name_of_changes
 from drill_making.choosing import with_ids
-from drill_making.examples import (
-    MOST_WEIGHTS,
-    can_be_computed,
-    example_of,
-    example_place,
-    without_weights,
-)
+from drill_making.example_choice import best_example, possible_examples
+from drill_making.examples import MOST_WEIGHTS, can_be_computed, without_weights
 from drill_making.line_changes import BY_HAND, LineChange
 from drill_making.overlapping import is_fair_name
 from drill_making.proving import (
     drill_problem,
-    implementation_of,
     limited,
-    named_mistake,
     problem_in_words,
 )
 from drill_making.refreshing import refreshed
 from drill_making.refused import NAMED_FOR_ANOTHER, NOBODY_WRITES, is_refused
 from drill_making.sources import RightAnswer
-from drill_making.wrong_names import twins_of
 
 from attncourse import STEMS
 from attncourse.checks import chapter, exercises
 from attncourse.checks.index import guide_place, index
-from attncourse.checks.trying.trials import try_out
 from attncourse.practice.drills import (
     Drill,
     drill_from,
@@ -112,22 +103,6 @@ def test_a_wrong_name_that_is_true_in_words_is_refused():
     others = ("neither softmax nor scale", *drill.wrong_names[1:])
     said = drill_problem(changed(drill, wrong_names=others), SEED)
     assert said == "a wrong name may be true in words: neither softmax nor scale"
-
-
-def test_an_example_tells_the_wrong_names_apart():
-    """For two equal tokens every name gives the same pattern; a longer case is shown."""
-    drill = next(d for d in drills_of("interpret") if d.name == "the token itself is left out")
-    exercise = exercises()[drill.exercise]
-    wrong = implementation_of(drill.function, drill.setup, "\n".join(drill.code))
-    trials = named_mistake(exercise, wrong, 5).trials
-    first = example_place(exercise, trials)
-    assert trials[first].case.args[0].tolist() == [5, 5]
-    twins = twins_of(exercise, trials, drill.wrong_names, 5)
-    assert twins[first] > 0
-    place = example_place(exercise, trials, twins)
-    assert place != first
-    assert twins[place] == 0
-    assert example_of(exercise, trials[place])["call"] == drill.example.call
 
 
 @pytest.mark.parametrize("stem", STEMS)
@@ -243,11 +218,11 @@ def test_an_example_can_be_computed_with_what_is_shown():
         e = np.exp(z - z.max(0))
         return np.moveaxis(e / e.sum(0), 0, axis)
 
-    trials = try_out(exercise, softmax_of_whole, SEED)
-    large = next(t for t in trials if t.stands_out and t.case.note == "scores near 10000")
-    assert not can_be_computed(exercise, large, softmax_of_whole)
-    place = example_place(exercise, trials, implementation=softmax_of_whole)
-    assert can_be_computed(exercise, trials[place], softmax_of_whole)
+    cases = [*possible_examples(exercise, softmax_of_whole, exercise.reference, (SEED,))]
+    large = next(c for c in cases if c.trial.case.note == "scores near 10000")
+    assert not can_be_computed(exercise, large.trial, softmax_of_whole)
+    best = best_example([large, *cases], [], [m.name for m in exercise.mistakes], softmax_of_whole)
+    assert can_be_computed(exercise, best.trial, softmax_of_whole)
 
 
 def test_a_module_shows_all_its_weights_or_none():
@@ -282,3 +257,24 @@ def test_lines_that_readers_refused_are_no_drills():
     assert is_refused("lookup.soft_lookup", f"    {line}")
     assert not is_refused("lookup.softmax", line)
     assert {*NOBODY_WRITES, *NAMED_FOR_ANOTHER} <= {*exercises()}
+
+
+@pytest.mark.parametrize(
+    ("line", "tells"),
+    [
+        ("left[query, key] += False", True),
+        ("left[query, key] = False", False),
+        ("allowed |= True", True),
+        ("i += 1", False),
+        ("if 2 == 0:", True),
+        ("if width % 2 == 0:", False),
+        ("if not 0 <= k < n_vocab:", False),
+        ("weights = x[..., 0:2] > 0", False),
+        ("if d % -1:", True),
+        ("if d % -10:", False),
+        ("return scores[..., -1, :] > 1", False),
+    ],
+)
+def test_a_line_that_no_right_code_has_is_refused(line, tells):
+    """Wherever it stands: it tells at once where to look."""
+    assert is_refused("kqv.project", f"    {line}") == tells

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 from drill_making.candidates import with_spaces
 from drill_making.line_changes import LineChange
-from drill_making.spacing import rejoined, spaced
+from drill_making.sources import WIDTH
+from drill_making.spacing import as_formatted, formatted, spaced
 
 from attncourse import STEMS
 from attncourse.practice.drills import drills_of
@@ -26,11 +27,34 @@ def test_a_wrong_line_that_fits_stands_on_one_line():
         last,
     )
     drill = replace(EVERY[0], code=(*code, *rest), line=2, mended=(right,))
-    again = rejoined(drill)
+    again = as_formatted(drill)
     assert again.code == (code[0], "    key, value = (part.mT for part in (key, value))", *rest)
     assert (again.line, again.mended) == (1, (head, right, last))
     assert again.right == drill.right
-    assert rejoined(again) == again
+    assert as_formatted(again) == again
+
+
+def test_a_wrong_line_that_does_not_fit_is_broken():
+    """One of 81 characters among lines of 80 would be found by that."""
+    right = "    return f(np.concatenate([first_of_all, last_of_all]))"
+    wrong = "    return f(np.concatenate([first_of_all[::-1], last_of_all[::-1], first_of_all]))"
+    head = ("def joined(first_of_all, last_of_all):", "    x = 1", "    y = 2")
+    again = as_formatted(replace(EVERY[0], code=(*head, wrong), line=3, mended=(right,)))
+    broken = "        np.concatenate([first_of_all[::-1], last_of_all[::-1], first_of_all])"
+    assert again.code == (*head, "    return f(", broken, "    )")
+    assert again.line == 4
+    assert again.mended == ("        np.concatenate([first_of_all, last_of_all])",)
+    assert ast.dump(ast.parse("\n".join(again.right))) == ast.dump(
+        ast.parse("\n".join((*head, right)))
+    )
+
+
+def test_every_drill_is_as_the_formatter_writes_it():
+    """In a line of its own that fits into another, or that is too long, the mistake is found."""
+    codes = ["\n".join(drill.code) for drill in EVERY]
+    again = formatted(codes, WIDTH)
+    odd = [d.id for d, code, other in zip(EVERY, codes, again, strict=True) if code != other]
+    assert not odd
 
 
 @pytest.mark.parametrize("kind", ["code", "right"])

@@ -91,7 +91,7 @@ def test_no_two_classes_have_one_name():
 SHARED_NAMES = {
     "answers", "apart", "as_ids", "attention_weights", "cached", "check", "cloud", "copy",
     "data_flow", "dot", "kept", "main", "masked", "model", "one_hot", "price_list", "product",
-    "progress", "ring", "run", "shapes_of", "split", "square", "train", "turned",
+    "progress", "ring", "run", "split", "square", "train", "turned",
     "unit", "unit_rows", "weights", "within", "without",
 }
 # fmt: on

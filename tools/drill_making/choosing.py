@@ -9,14 +9,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from attncourse.checks import Exercise
-from attncourse.practice.drills import Drill, DrillExample, about_mistake
+from attncourse.practice.drills import Drill, about_mistake
 from drill_making.candidates import Candidate
 from drill_making.child import Child, ChildEnded
 from drill_making.elsewhere import with_other_lines
-from drill_making.examples import example_of, example_place
+from drill_making.example_choice import NamedCode, names_and_example
 from drill_making.line_changes import is_odd, other_lines_changed
 from drill_making.proving import (
-    as_checked,
     fewer_draws,
     implementation_of,
     limited,
@@ -24,8 +23,7 @@ from drill_making.proving import (
     named_mistake,
 )
 from drill_making.refused import is_refused
-from drill_making.spacing import rejoined
-from drill_making.wrong_names import WANTED, draws_of, twins_of, wrong_names
+from drill_making.spacing import as_formatted
 
 MOST = 12  # drills of an exercise
 EASY = 5  # of so many drills one may be easy
@@ -127,24 +125,14 @@ def proved_drill(whole: Exercise, seed: int, candidate: Candidate) -> Drill | st
         named = named_mistake(exercise, wrong, seed) if wrong else None
     if named is None or named.mistake.name != candidate.name:
         return "named otherwise on another seed"
-    place = example_place(exercise, named.trials)
-    if place is None:
-        return "no example"
-    draws = {seed: named.trials, **draws_of(exercise, wrong, (seed + 100,))}
-    names = wrong_names(
-        exercise,
-        named.mistake,
-        draws,
-        place,
-        random.Random(f"{seed} {answer.text} {change.wrong}"),
-        answer.lines,
-    )
-    if len(names) < WANTED:
-        return "too few wrong names"
-    twins = twins_of(exercise, named.trials, names, seed)
-    with as_checked():
-        place = example_place(exercise, named.trials, twins, wrong)
-    assert place is not None, "a case that can be read stays one"
+    right = implementation_of(answer.name, answer.setup, answer.text)
+    assert wrong is not None, "what is named can be run"
+    assert right is not None, "what was changed can be run"
+    code = NamedCode(exercise, named, wrong, right, answer.lines, seed)
+    found = names_and_example(code, random.Random(f"{seed} {answer.text} {change.wrong}"))
+    if found is None:
+        return "too few wrong names, or no example"
+    names, case = found
     if mended_elsewhere(exercise, candidate, named.trials, seed):
         return "another line mends it"
     drill = Drill(
@@ -157,11 +145,11 @@ def proved_drill(whole: Exercise, seed: int, candidate: Candidate) -> Drill | st
         wrong_names=tuple(names),
         easy=named.is_easy,
         setup=answer.setup,
-        example=DrillExample(**example_of(exercise, named.trials[place])),
+        example=case.example,
         elsewhere=(),
         **about_mistake(exercise.target, named.mistake.name),
     )
-    return with_other_lines(rejoined(drill), seed)
+    return with_other_lines(as_formatted(drill), seed)
 
 
 def mended_elsewhere(exercise: Exercise, candidate: Candidate, trials: tuple, seed: int) -> bool:

@@ -2,59 +2,42 @@
 
 from __future__ import annotations
 
+import ast
 import math
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from drill_pages.markup import numbers_in, reads_the_same
 
 from attncourse.checks import Exercise
-from attncourse.checks.exercise import Case
+from attncourse.checks.exercise import Case, Criterion
 from attncourse.checks.judging import value_as_typed
 from attncourse.checks.trying.compare import as_numbers, is_array
 from attncourse.checks.trying.outcome import named_arguments, run
 from attncourse.checks.trying.trials import Trial
+from attncourse.practice.drills import DrillExample
+from drill_making.small_cases import SMALL
 
 MOST_NUMBERS = 30  # of an array that is shown
 TELLING = 4  # numbers of a result, of which fewer fit many mistakes
 DIGITS = (4, 6, 9)  # of a number: as few as show that a result is wrong
+WHOLE = 1e9  # below it a whole number is shown whole
 NOTHING = 1e-12  # beside 1, a number that only rounding has made
 MOST_PARTS = 4  # of several results
 LONGEST_TEXT = 160
-TWIN = 40.0  # the effort that a wrong name with the same result is worth
-MOST_COMPUTED = 6  # cases that are computed again, those that are read most quickly
 COMPUTED = 0.02  # how far a result may be off that is computed with what is shown
 UNSEEN = 120.0  # that of an argument whose numbers are not shown, so that nobody can compute
 MOST_WEIGHTS = 8  # of a module's arrays: an attention's, with biases
 UNSHOWN = "weights drawn at random"  # the note of a module of which none are shown
-NO_TWINS: Mapping[int, int] = MappingProxyType({})
-
-
-def example_place(
-    exercise: Exercise,
-    trials: tuple[Trial, ...],
-    twins: Mapping[int, int] = NO_TWINS,
-    implementation: Callable | None = None,
-) -> int | None:
-    """Return the place of the failing case that is read most quickly; None where none can be.
-
-    ``twins`` says in which cases how many of the wrong names give the very result that came: such
-    a case does not show which of them is right. Of an ``implementation``, the wrong code, one of
-    the first cases is taken in which the numbers that are shown give the results that are shown.
-    """
-    failing = sorted(
-        (reading_effort(exercise, t) + TWIN * twins.get(i, 0), i)
-        for i, t in enumerate(trials)
-        if t.stands_out and t.outcome.kind in ("value", "raised")
-    )
-    places = [place for effort, place in failing if math.isfinite(effort)]
-    if implementation is not None:
-        for place in places[:MOST_COMPUTED]:
-            if can_be_computed(exercise, trials[place], implementation):
-                return place
-    return places[0] if places else None
+DRAWN = 44  # numbers of an example's inputs that are not whole
+TRUTH = 50  # the effort that is worth more than True or False alone
+LONGEST_CALL = 160  # characters
+PLACE = re.compile(r"\bat \[[\d, ]*\] returned\b")  # of a result that is told, not shown
+ROUNDED = re.compile(r"\bin sixths\b")
+DTYPE = re.compile(r"(u?int|b?float)\d+|bool")
 
 
 def can_be_computed(exercise: Exercise, trial: Trial, implementation: Callable) -> bool:
@@ -96,7 +79,7 @@ def array_as_shown(value: Any) -> Any:
 
 def reading_effort(exercise: Exercise, trial: Trial) -> float:
     """How much there is to read in a case: fewer numbers, whole ones, one result."""
-    given = [v for _, v in named_arguments(exercise, trial.case)]
+    given = [v for _, v in arguments_shown(exercise, trial.criterion, trial.case)]
     arrays = [numbers for v in given if is_array(v) and (numbers := as_numbers(v)) is not None]
     effort = float(sum(a.size for a in arrays))
     effort += 4 * len(arrays)
@@ -104,6 +87,7 @@ def reading_effort(exercise: Exercise, trial: Trial) -> float:
         sum(a.size > MOST_NUMBERS for a in arrays)
         + sum(any(is_array(part) for part in v) for v in given if isinstance(v, tuple | list))
     )
+    effort += sum(len(v) for v in given if isinstance(v, list | tuple | dict))
     if any(a.size and (a != np.round(a)).any() for a in arrays if np.isfinite(a).all()):
         effort += 30
     for value in (trial.outcome.value, trial.expected.value):
@@ -111,6 +95,8 @@ def reading_effort(exercise: Exercise, trial: Trial) -> float:
             effort += 200
         elif isinstance(value, tuple | list):
             effort += 20
+        elif isinstance(value, bool | np.bool_):
+            effort += TRUTH
         elif is_array(value) and (numbers := as_numbers(value)) is not None:
             effort += numbers.size
             if numbers.size > MOST_NUMBERS:
@@ -142,17 +128,84 @@ def digits_needed(trial: Trial) -> int:
 
 def example_of(exercise: Exercise, trial: Trial) -> dict[str, Any]:
     """Return the example in the form in which drills are kept."""
-    case = trial.case
-    named = named_arguments(exercise, case)
-    typed = [n if is_array(v) else f"{n}={value_as_typed(v)}" for n, v in named]
-    example = {
-        "call": case.shown or f"{exercise.name}({', '.join(typed)})",
-        "note": case.note,
-        "inputs": [{"name": n, "value": shown(v)} for n, v in named if is_array(v)],
+    return question_of(exercise, trial.criterion, trial.case) | {
         "got": outcome_shown(trial),
         "want": expected_shown(trial),
     }
-    return without_weights(example)
+
+
+def question_of(exercise: Exercise, criterion: Criterion, case: Case) -> dict[str, Any]:
+    """Return what an example shows of a case before anything is called."""
+    named = arguments_shown(exercise, criterion, case)
+    question = {
+        "call": case.shown or f"{exercise.name}({', '.join(arguments_as_typed(named))})",
+        "note": f"arrays of {case.note}" if DTYPE.fullmatch(case.note) else case.note,
+        "inputs": [{"name": n, "value": shown(v)} for n, v in named if is_array(v)],
+    }
+    return without_weights(question)
+
+
+def arguments_shown(exercise: Exercise, criterion: Criterion, case: Case) -> list[tuple[str, Any]]:
+    """Return a case's arguments with their names; a small case's note may say the weights."""
+    named = named_arguments(exercise, case)
+    is_told = criterion.name == SMALL and bool(case.note)
+    return [(n, v) for n, v in named if not (is_told and "." in n)]
+
+
+def arguments_as_typed(named: Sequence[tuple[str, Any]]) -> list[str]:
+    """Return arguments as a call has them: behind the first with a name all have theirs."""
+    typed: list[str] = []
+    for name, value in named:
+        if not is_array(value):
+            typed.append(f"{name}={value_as_typed(value)}")
+        else:
+            typed.append(f"{name}={name}" if any("=" in one for one in typed) else name)
+    return typed
+
+
+def example_problem(example: DrillExample) -> str:
+    """Return why nobody can follow an example, in words; empty where one can."""
+    values = [*(one["value"] for one in example.inputs), example.got, example.want]
+    if PLACE.search(str(example.got)):
+        return "its result is told, not shown"
+    if any(is_shape_alone(value) for value in values):
+        return "an array is shown by its shape alone"
+    if sum(n != round(n) for n in numbers_in([one["value"] for one in example.inputs])) > DRAWN:
+        return "nobody computes with so many numbers"
+    if UNSHOWN in example.note:
+        return "its weights are not shown"
+    if ROUNDED.search(example.note):
+        return "its shares are rounded, so that they need not sum to the whole"
+    if reads_the_same(example):
+        return "both its results read the same"
+    if len(example.call) > LONGEST_CALL:
+        return "its call is too long"
+    if not is_call(example.call):
+        return "its call is no Python"
+    return ""
+
+
+def is_shape_alone(value: Any) -> bool:
+    """True if an array, or one of several, is too large to be shown."""
+    if isinstance(value, dict):
+        return "shape" in value or any(map(is_shape_alone, [*value.values()]))
+    return isinstance(value, list) and any(isinstance(v, dict) and is_shape_alone(v) for v in value)
+
+
+def is_call(text: str) -> bool:
+    """True if the call in a text can be read by Python; words may stand before and behind it."""
+    head = re.search(r"[\w.]+\(", text)
+    if head is None:
+        return False
+    for end in (m.end() for m in re.finditer(r"\)", text)):
+        code = text[head.start() : end]
+        if code.count("(") == code.count(")"):
+            try:
+                ast.parse(code, mode="eval")
+            except SyntaxError:
+                return False
+            return True
+    return False
 
 
 def without_weights(example: dict[str, Any]) -> dict[str, Any]:
@@ -179,7 +232,8 @@ def expected_shown(trial: Trial) -> Any:
 def outcome_shown(trial: Trial) -> Any:
     """What came out of a case, or what happened instead."""
     if trial.outcome.kind == "raised":
-        return {"raised": shorter_text(trial.outcome.text.splitlines()[0])}
+        said = trial.outcome.text.splitlines()[0].partition(" (in the line `")[0]
+        return {"raised": shorter_text(said)}
     if trial.outcome.mutated and not trial.wrong:
         return {"changed": trial.outcome.mutated}
     if looks_right(trial):  # another dtype, or numbers that are too many to show
@@ -237,6 +291,8 @@ def number_shown(number: Any, digits: int) -> Any:
         return "nan"
     if math.isinf(value):
         return "inf" if value > 0 else "-inf"
+    if value == round(value) and abs(value) < WHOLE:
+        return int(value)
     rounded = float(f"{value:.{digits}g}")
     if abs(rounded) < NOTHING:
         return 0

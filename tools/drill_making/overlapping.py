@@ -45,6 +45,8 @@ OVERLAPPING = (
     {"masked scores are not low enough", "masked scores are lowered too little"},
     {"the weights are not normalised", "divided by something else than the sum"},
     {"divided by something else than the sum", "a guard in the denominator"},
+    {"counted, not weighed", "compared with even attention"},
+    {"all tokens are equally likely", "a power of the shares"},
     {"the scores are multiplied by a number", "another base than e"},
     {"softmax over axis 0", "softmax over the queries"},
     {"softmax over axis 0", "softmax over the heads"},

@@ -1,4 +1,4 @@
-"""A drill that stands, with wrong names that are fair and an example that tells more."""
+"""A drill that stands, with wrong names that are fair and an example that tells them apart."""
 
 from __future__ import annotations
 
@@ -6,42 +6,47 @@ import random
 from dataclasses import replace
 
 from attncourse.checks import find_exercise
-from attncourse.practice.drills import Drill, DrillExample
-from drill_making.examples import example_of, example_place
+from attncourse.practice.drills import Drill
+from drill_making.example_choice import NamedCode, example_case, names_and_example
+from drill_making.examples import example_problem
 from drill_making.overlapping import is_fair_name, overlap
-from drill_making.proving import as_checked, fewer_draws, implementation_of, limited, named_mistake
-from drill_making.wrong_names import WANTED, draws_of, twins_of, wrong_names
+from drill_making.proving import fewer_draws, implementation_of, limited, named_mistake
+from drill_making.wrong_names import WANTED
 
 
 def refreshed(drill: Drill, seed: int) -> Drill:
     """Return a drill with its wrong names that are fair, others added, and an example for them.
 
-    The drill itself where the checks do not name it as it says, or have too few names.
+    The drill itself where its names are fair and its example can be followed and refutes them all,
+    where the checks do not name it as it says, or have too few names.
     """
     exercise = limited(find_exercise(drill.exercise))
     wrong = implementation_of(drill.function, drill.setup, "\n".join(drill.code))
-    with fewer_draws():
-        named = named_mistake(exercise, wrong, seed) if wrong else None
-    if wrong is None or named is None or named.mistake.name != drill.name:
+    right = implementation_of(drill.function, drill.setup, "\n".join(drill.right))
+    if wrong is None or right is None:
         return drill
-    names = [
+    kept = [
         name
         for name in drill.wrong_names
         if is_fair_name(name, drill.right) and not overlap(name, drill.name)
     ]
-    if len(names) < WANTED:
-        place = example_place(exercise, named.trials)
-        if place is None:
-            return drill
-        draws = {seed: named.trials, **draws_of(exercise, wrong, (seed + 100,))}
-        luck = random.Random(f"{seed} {drill.id}")
-        names = wrong_names(exercise, named.mistake, draws, place, luck, drill.right, names)
-    if len(names) < WANTED:
+    if len(kept) == WANTED and is_clear(drill, seed):
         return drill
-    twins = twins_of(exercise, named.trials, names, seed)
-    with as_checked():
-        place = example_place(exercise, named.trials, twins, wrong)
-    if place is None:
+    with fewer_draws():
+        named = named_mistake(exercise, wrong, seed)
+    if named is None or named.mistake.name != drill.name:
         return drill
-    example = DrillExample(**example_of(exercise, named.trials[place]))
-    return replace(drill, wrong_names=tuple(names), example=example)
+    code = NamedCode(exercise, named, wrong, right, drill.right, seed)
+    found = names_and_example(code, random.Random(f"{seed} {drill.id}"), kept)
+    if found is None:
+        return drill
+    names, case = found
+    return replace(drill, wrong_names=tuple(names), example=case.example)
+
+
+def is_clear(drill: Drill, seed: int) -> bool:
+    """True if a drill's example can be followed, and no wrong name gives its result."""
+    if example_problem(drill.example):
+        return False
+    own = example_case(drill, seed)
+    return own is not None and not own.twins(drill.wrong_names)

@@ -6,15 +6,17 @@ Right answers come out of a formatter. A changed line with other spaces, such as
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+import tokenize
 from collections.abc import Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
 
 from attncourse.practice.drills import Drill
 from attncourse.practice.excerpt import count_of
-from drill_making.line_changes import spelling_of, tokens_of
+from drill_making.line_changes import plain, spelling_of, tokens_of
 from drill_making.sources import LINES, tidy_code
 
 WIDEST = 320  # characters, so that no line is broken; the lines of the code stay its own
@@ -30,27 +32,85 @@ def spaced(codes: Sequence[str]) -> list[str]:
     return [with_spaces_of(code, other) for code, other in pairs]
 
 
-def rejoined(drill: Drill) -> Drill:
-    """Return a drill with its wrong line on one line where the formatter has room for it.
+def as_formatted(drill: Drill) -> Drill:
+    """Return a drill whose code has the line breaks that the formatter gives it.
 
-    The right statement may take several. A short line between brackets of its own would be found by
-    that.
+    The right statement may take more lines than the wrong one, or fewer. A short line between
+    brackets of its own, or one that is too long, would be found by that. The mended lines then have
+    the breaks of the wrong ones. The drill itself where that is not one line's change.
     """
-    code, right = tidy_code("\n".join(drill.code)).splitlines(), list(drill.right)
+    code = tidy_code("\n".join(drill.code)).splitlines()
     if code == list(drill.code) or count_of(code) not in LINES:
         return drill
+    right = tidy_code("\n".join(drill.right)).splitlines()
+    for line, mended in (lines_apart(code, right), tokens_apart(code, right)):
+        again = replace(drill, code=tuple(code), line=line, mended=mended)
+        if mended and tree_of(again.right) == tree_of(right):
+            return again
+    return drill
+
+
+def tree_of(lines: Sequence[str]) -> str:
+    """Return the syntax tree of code as text."""
+    return ast.dump(ast.parse("\n".join(lines)))
+
+
+def lines_apart(code: Sequence[str], right: Sequence[str]) -> tuple[int, tuple[str, ...]]:
+    """Return the one line of code that differs from right code, and the lines in its place.
+
+    No lines where more than one differs.
+    """
     pairs = [*zip(code, right, strict=False)]
-    first = next((i for i, (one, other) in enumerate(pairs) if one != other), len(pairs))
+    first = next((i for i, (one, other) in enumerate(pairs) if one != other), len(pairs) - 1)
     last = len(right) - (len(code) - first - 1)
-    if code[first + 1 :] != right[last:]:
-        return drill  # the wrong statement takes several lines, too
-    return replace(drill, code=tuple(code), line=first, mended=tuple(right[first:last]))
+    return first, tuple(right[first:last]) if code[first + 1 :] == right[last:] else ()
 
 
-def formatted(codes: Sequence[str]) -> list[str]:
-    """Return definitions as the formatter writes them in very long lines; it is called once."""
+def tokens_apart(code: Sequence[str], right: Sequence[str]) -> tuple[int, tuple[str, ...]]:
+    """Return the line in which code differs from right code, and that line with right tokens.
+
+    No line in its place where the tokens that differ are not in one line.
+    """
+    own, others = (plain(tokens_of("\n".join(lines))) for lines in (code, right))
+    texts, other_texts = [text for text, _ in own], [text for text, _ in others]
+    blocks = SequenceMatcher(None, texts, other_texts, False).get_opcodes()
+    apart = [block for block in blocks if block[0] != "equal"]
+    if not apart:
+        return 0, ()
+    before, wrong, behind = parts_of(own, apart[0][1], apart[-1][2])
+    there, mended, ends = parts_of(others, apart[0][3], apart[-1][4])
+    rows = {token.start[0] for token in wrong} or {before.end[0]}
+    if len(rows) > 1 or len({token.start[0] for token in mended}) > 1:
+        return 0, ()
+    (row,) = rows
+    line = code[row - 1]
+    head = line[: before.end[1]] if before.end[0] == row else line[: wrong[0].start[1]]
+    tail = line[behind.start[1] :] if behind.start[0] == row else ""
+    if not mended:
+        return row - 1, ((head + tail).rstrip(),)
+    first, last = mended[0], mended[-1]
+    text = right[first.start[0] - 1][first.start[1] : last.end[1]]
+    beside = before.end[0] == row and there.end[0] == first.start[0]
+    gap = " " * (first.start[1] - there.end[1]) if beside else ""
+    space = " " * (ends.start[1] - last.end[1]) if tail and ends.start[0] == last.end[0] else ""
+    return row - 1, (head + gap + text + space + tail,)
+
+
+Tokens = list[tokenize.TokenInfo]
+
+
+def parts_of(
+    tokens: list[tuple[str, tokenize.TokenInfo]], first: int, end: int
+) -> tuple[tokenize.TokenInfo, Tokens, tokenize.TokenInfo]:
+    """Return the tokens from one place to another, with the ones before and behind them."""
+    only = [token for _, token in tokens]
+    return only[first - 1], only[first:end], only[min(end, len(only) - 1)]
+
+
+def formatted(codes: Sequence[str], width: int = WIDEST) -> list[str]:
+    """Return definitions as the formatter writes them, in very long lines; it is called once."""
     text = "\n".join(f"{HEAD}{number}\n{code}\n" for number, code in enumerate(codes))
-    ruff = [sys.executable, "-m", "ruff", "format", "--isolated", f"--line-length={WIDEST}", "-"]
+    ruff = [sys.executable, "-m", "ruff", "format", "--isolated", f"--line-length={width}", "-"]
     done = subprocess.run(ruff, input=text, capture_output=True, text=True, check=True)
     parts = f"\n{done.stdout}".split(f"\n{HEAD}")[1:]
     return [part.partition("\n")[2].strip("\n") for part in parts]

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import random
 import re
-from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from attncourse.checks import Exercise, Mistake
 from attncourse.checks.exercise import parts_of
-from attncourse.checks.explaining.suspects import suspects
 from attncourse.checks.trying.compare import as_numbers
 from attncourse.checks.trying.outcome import Outcome
 from attncourse.checks.trying.trials import Trial, try_out
@@ -22,49 +20,64 @@ from drill_making.proving import as_checked, true_names
 WANTED = 3
 SAME = 1e-6  # the difference of results that nobody sees
 AMONG = 6  # of the likeliest, of which so many are drawn
+TWIN_TIER = 9  # of a name whose mistake gives the very result that came
 VAGUE = re.compile(r"^(an?|the )?\s*(other|another|wrong)\b|does not follow|not (low|far) enough")
 
 
-def wrong_names(
+def fair_names(
     exercise: Exercise,
     mistake: Mistake,
     draws: dict[int, tuple[Trial, ...]],
-    place: int,
-    luck: random.Random,
     right: Sequence[str],
-    kept: Sequence[str] = (),
 ) -> list[str]:
-    """Return three names of other mistakes; fewer where the exercise has not so many.
+    """Return the names of other mistakes that are untrue of code, in its cases and in words.
 
-    ``draws`` is what the code did in the cases of some seeds, ``place`` the case of the first that
-    is shown. A name that is true in one of them is none. ``right`` is the right code, and ``kept``
-    are names that the drill has already.
+    ``draws`` is what the code did in the cases of some seeds: a name that is true in one of them is
+    none. ``right`` is the right code.
     """
     true = {mistake.name}
     for seed, trials in draws.items():
         true |= true_names(exercise, trials, seed)
-    seed, trials = next(iter(draws.items()))
-    tiers: dict[int, list[tuple[float, str]]] = {}
     own = decisions_of(mistake)
-    with as_checked():
-        first = {}
-        for suspect in suspects(exercise, seed):
-            first.setdefault(suspect.mistake.name, suspect)
-        for other in exercise.mistakes:
-            if other.name in true or is_vague_beside(other, own):
-                continue
-            if overlap(other.name, mistake.name) or not is_fair_name(other.name, right):
-                continue
-            if other.name in kept:
-                continue
-            outcome = first[other.name].trial(place).outcome
-            tier, distance = belief(trials[place], outcome)
-            tiers.setdefault(tier, []).append((distance, other.name))
-    chosen = [*kept]
+    return [
+        other.name
+        for other in exercise.mistakes
+        if other.name not in true
+        and not is_vague_beside(other, own)
+        and not overlap(other.name, mistake.name)
+        and is_fair_name(other.name, right)
+    ]
+
+
+def wrong_names(
+    trial: Trial,
+    outcomes: Mapping[str, Outcome],
+    luck: random.Random,
+    kept: Sequence[str] = (),
+) -> list[str]:
+    """Return three of the names of ``outcomes``; fewer where there are not so many.
+
+    ``outcomes`` are what mistakes make of the example's case, ``trial`` what the code did there.
+    Those come first that a reader has to work out: whose result looks like what came, and is
+    another. ``kept`` are names that the drill has already; one of them whose result is the very one
+    that came is kept only where there is no other.
+    """
+    tiers: dict[int, list[tuple[float, str]]] = {}
+    for name, outcome in outcomes.items():
+        tier, distance = belief(trial, outcome)
+        tiers.setdefault(TWIN_TIER if is_twin(trial, outcome) else tier, []).append(
+            (distance, name)
+        )
+    twins = [name for _, name in tiers.get(TWIN_TIER, [])]
+    chosen = [name for name in kept if name not in twins]
     for tier in sorted(tiers):
-        names = [name for _, name in sorted(tiers[tier])][:AMONG]
+        ranked = sorted(tiers[tier], key=lambda pair: (pair[1] not in kept, pair))
+        names = [name for _, name in ranked if name not in chosen]
         wanted = min(WANTED - len(chosen), len(names))
-        chosen += luck.sample(names, wanted)
+        if tier == TWIN_TIER:
+            chosen += names[:wanted]
+        else:
+            chosen += luck.sample(names[:AMONG], min(wanted, AMONG))
     return chosen
 
 
@@ -91,24 +104,9 @@ def belief(trial: Trial, outcome: Outcome) -> tuple[int, float]:
         return 1, 0.0
     with np.errstate(all="ignore"):
         apart = np.abs(numbers.astype(float) - others.astype(float))
-        far = np.nanmax(apart) if numbers.size else 0.0
-    return 0, float(far) if np.isfinite(far) else 1e9
-
-
-def twins_of(
-    exercise: Exercise, trials: tuple[Trial, ...], names: Collection[str], seed: int
-) -> Counter[int]:
-    """Return in which cases how many of these mistakes give the very result that came."""
-    found: Counter[int] = Counter()
-    with as_checked():
-        first = {}
-        for suspect in suspects(exercise, seed):
-            first.setdefault(suspect.mistake.name, suspect)
-        for place, trial in enumerate(trials):
-            if trial.stands_out:
-                others = (first[name].trial(place).outcome for name in names if name in first)
-                found[place] = sum(is_twin(trial, outcome) for outcome in others)
-    return found
+    apart = apart[~np.isnan(apart)]
+    far = float(apart.max()) if apart.size else 0.0
+    return 0, far if np.isfinite(far) else 1e9
 
 
 def is_twin(trial: Trial, outcome: Outcome) -> bool:

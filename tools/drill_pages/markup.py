@@ -57,7 +57,9 @@ def decimals_of(numbers: list, most: int = DECIMALS) -> int:
 
 
 def numbers_in(value: Any) -> list:
-    """Return the numbers in lists of lists, in a row."""
+    """Return the numbers in lists of lists, and in parts, in a row."""
+    if isinstance(value, dict):
+        return numbers_in(value.get("parts", value.get("value", [])))
     if isinstance(value, list):
         return [number for part in value for number in numbers_in(part)]
     return [value] if is_number(value) else []
@@ -109,6 +111,13 @@ def is_vector(value: object) -> bool:
     )
 
 
+def is_stack(value: object) -> bool:
+    """True if a value is a list of matrices, or of such lists."""
+    if not isinstance(value, list) or not value or is_matrix(value):
+        return False
+    return all(is_matrix(part) or is_stack(part) for part in value)
+
+
 def is_map(value: Any) -> bool:
     """True if a value is a matrix whose rows sum to 1, or to 0, as weights do."""
     if not is_matrix(value) or not all(is_number(x) and 0 <= x <= 1 for row in value for x in row):
@@ -120,12 +129,12 @@ def is_map(value: Any) -> bool:
 def value_html(value: Any, name: str = "", other: Any = None, most: int = DECIMALS) -> str:
     """Return a value as HTML; what differs from another of the same shape is underlined."""
     if isinstance(value, dict):
-        return special_html(value)
+        return special_html(value, other, most)
     if is_vector(value) and value:
         return table_html([value], name, [other] if is_vector(other) else None, most)
     if is_matrix(value) and value[0] and all(is_vector(row) for row in value):
         return table_html(value, name, other, most)
-    if isinstance(value, list) and value and all(is_matrix(part) for part in value):
+    if is_stack(value):
         same = isinstance(other, list) and len(other) == len(value)
         others = other if same else [None] * len(value)
         tables = (value_html(v, name, o, most) for v, o in zip(value, others, strict=True))
@@ -135,10 +144,14 @@ def value_html(value: Any, name: str = "", other: Any = None, most: int = DECIMA
     return f"<code>{escape(repr(value) if isinstance(value, str | list) else str(value))}</code>"
 
 
-def special_html(value: dict) -> str:
+def special_html(value: dict, other: Any = None, most: int = DECIMALS) -> str:
     """Return an exception, several results, or what is too large to show, as HTML."""
     if "parts" in value:
-        return f'<div class="ap-stack">{"".join(map(part_html, value["parts"]))}</div>'
+        parts = value["parts"]
+        others = other.get("parts", []) if isinstance(other, dict) else []
+        others = others if len(others) == len(parts) else [None] * len(parts)
+        drawn = (part_html(one, two, most) for one, two in zip(parts, others, strict=True))
+        return f'<div class="ap-stack">{"".join(drawn)}</div>'
     if "shape" in value:
         return f"an array of shape <code>({', '.join(map(str, value['shape']))})</code>"
     if "raised" in value:
@@ -148,12 +161,14 @@ def special_html(value: dict) -> str:
     return f"<code>{escape(value['text'])}</code>"
 
 
-def part_html(part: Any) -> str:
+def part_html(part: Any, other: Any = None, most: int = DECIMALS) -> str:
     """Return one of several results, with its name where it has one."""
     if isinstance(part, dict) and "name" in part:
         name = part["name"]
-        return f"<div><p><code>{escape(name)}</code></p>{value_html(part['value'], name)}</div>"
-    return value_html(part)
+        beside = other.get("value") if isinstance(other, dict) else None
+        drawn = value_html(part["value"], name, beside, most)
+        return f"<div><p><code>{escape(name)}</code></p>{drawn}</div>"
+    return value_html(part, "", other, most)
 
 
 def table_html(rows: list[list], name: str, others: list[list] | None, most: int) -> str:
@@ -211,6 +226,16 @@ def example_html(example: DrillExample) -> str:
     note = f"<p>{inline_html(example.note)}</p>" if example.note else ""
     call = f'<p class="ap-call"><code>{escape(example.call)}</code></p>'
     return f'{call}<div class="ap-pair">{inputs}{results}</div>{note}'
+
+
+def reads_the_same(example: DrillExample) -> bool:
+    """True if what an example gives is written as what it should give."""
+    most = decimals_that_tell(example.got, example.want)
+    got, want = (
+        shape_html(value) + value_html(value, "", None, most)
+        for value in (example.got, example.want)
+    )
+    return got == want
 
 
 def shape_html(value: Any) -> str:

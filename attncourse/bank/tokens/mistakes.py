@@ -45,12 +45,15 @@ OF_IDS = (
         NumPy takes −1 for the last token and raises IndexError for an id that is too large. First
         raise `ValueError` if `((ids < 0) | (ids >= n_vocab)).any()`.""").by(refuse=never),
     mistake("""only one end of the range is checked
-        You refuse negative ids or large ones, not both, or let n_vocab itself pass. Raise
-        `ValueError` if `((ids < 0) | (ids >= n_vocab)).any()`.""")
+        You refuse negative ids or large ones, not both. Raise `ValueError` if `((ids < 0) | (ids >=
+        n_vocab)).any()`.""")
     .by(refuse=lambda ids, n_vocab: (ids >= n_vocab).any())
     .by(refuse=lambda ids, n_vocab: (ids < 0).any())
-    .by(refuse=lambda ids, n_vocab: ((ids < 0) | (ids > n_vocab)).any())
     .by(refuse=lambda ids, n_vocab: (ids > n_vocab).any()),
+    mistake("""n_vocab itself passes
+        You refuse ids above n_vocab. They count from 0, so the last one is n_vocab − 1: raise
+        `ValueError` if `((ids < 0) | (ids >= n_vocab)).any()`.
+    """).by(refuse=lambda ids, n_vocab: ((ids < 0) | (ids > n_vocab)).any()),
     mistake("""a wrong id beside right ones passes
         You look at the first id alone, ask whether `all` are out of range, or whether some are too
         low `and` some too high. One wrong id anywhere is to raise `ValueError`: `((ids < 0) | (ids

@@ -171,7 +171,7 @@ EXERCISE = exercise(
             of the two by it.""")
         .by(parts=lambda size, rise, fall: (1, rise, size * fall))
         .by(parts=lambda size, rise, fall: (1, size * rise, fall)),
-        mistake("""a peak of 1
+        mistake("""a peak that warmup does not lower
             You scale the schedule so that its peak is 1, or d_model^(−1/2). Its peak is (d_model ·
             warmup)^(−1/2).""")
         .by(

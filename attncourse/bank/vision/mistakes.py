@@ -142,7 +142,7 @@ NOT_REFUSED = (
     .by(refuse=never, take=filled_up)
 )
 HALF_TESTED = (
-    mistake("""only one side is tested
+    mistake("""not both sides are tested
     You test the height or the width, or whether the pixels are enough for whole patches. Both sides
     must be divisible.""")
     .by(refuse=lambda height, width, side: refused(height, height, side))

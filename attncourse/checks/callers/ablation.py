@@ -1,6 +1,6 @@
-"""Language models: the one that an implementation is given is built here, out of data.
+"""Language models: the model that an implementation is handed is built here, out of data.
 
-A model of the checker's own, called across the processes, would have no layers to change.
+A model that stayed in the checker's process, called from here, would have no layers to change.
 """
 
 from collections.abc import Callable
@@ -11,22 +11,25 @@ from attncourse.checks.callers.modules import set_parameter, type_of_modules
 from attncourse.checks.trying.outcome import Unusable
 
 NAME_OF_RESULT = "what is returned"
-COPY, MODEL = "the logits of the copy", "the logits of the model that you were given, afterwards"
+NAME_OF_COPY, NAME_OF_MODEL = (
+    "the logits of the copy",
+    "the logits of the model that you were given, afterwards",
+)
 NAME_OF_HOOKS_KEPT = "the blocks have the hooks that they had before"
 
 
 def call_on_gpt(implementation: Callable, config: dict, args, **tensors) -> Any:
-    """Return what the implementation makes of a ``GPT`` of these tensors and the arguments."""
+    """Return the implementation's result for a ``GPT`` of these tensors and further arguments."""
     return implementation(gpt_of(config, tensors), *args)
 
 
 def call_on_llama(
     implementation: Callable, config: dict, args, afterwards: bool = False, **tensors
 ) -> Any:
-    """Return what the implementation makes of a ``Llama`` of these tensors and the arguments.
+    """Return the implementation's result for a ``Llama`` of these tensors and further arguments.
 
-    afterwards: each block has a hook of somebody else's, which does nothing, and told are also what
-    the model says of other ids then, and whether its hooks are those that it had.
+    With ``afterwards`` each block has a hook before, which does nothing, and the result comes in a
+    dict with the model's logits for ``args[1]`` afterwards and whether its hooks are the same.
     """
     import torch
 
@@ -39,11 +42,11 @@ def call_on_llama(
     result = implementation(model, *args)
     same = hooks_of(model) == before
     with torch.no_grad():
-        return {NAME_OF_RESULT: result, MODEL: model(args[1]), NAME_OF_HOOKS_KEPT: same}
+        return {NAME_OF_RESULT: result, NAME_OF_MODEL: model(args[1]), NAME_OF_HOOKS_KEPT: same}
 
 
 def hooks_of(model: Any) -> list[dict]:
-    """Return the hooks of every part of the model, before and after it runs."""
+    """Return the hooks that every part of the model runs after and before its own call."""
     parts = list(model.modules())
     return [
         dict(hooks) for part in parts for hooks in (part._forward_hooks, part._forward_pre_hooks)
@@ -53,10 +56,10 @@ def hooks_of(model: Any) -> list[dict]:
 def logits_of_changed(
     implementation: Callable, config: dict, calls, ids, **tensors
 ) -> dict[str, Any]:
-    """Return the outputs of changed copies of a ``GPT`` for ids, then the model's own output.
+    """Return the logits of changed copies of a ``GPT`` for ids, and then the model's own, by name.
 
-    One copy is made by each call, with the model and its arguments; all are made before any is
-    used. How a copy comes to say something else is its own affair.
+    Each of ``calls`` holds the arguments with which the implementation makes one copy. All are made
+    before any is used, so that one that changes the model or another copy is seen.
     """
     import torch
 
@@ -65,32 +68,36 @@ def logits_of_changed(
     for changed in copies:
         if not isinstance(changed, type_of_modules()):
             raise Unusable(f"returned {type(changed).__name__}, which is not a torch.nn.Module")
-    names = [COPY] if len(copies) == 1 else [f"{COPY} of call {i + 1}" for i in range(len(copies))]
+    names = (
+        [NAME_OF_COPY]
+        if len(copies) == 1
+        else [f"{NAME_OF_COPY} of call {i + 1}" for i in range(len(copies))]
+    )
     with torch.no_grad():
         logits = {name: changed(ids) for name, changed in zip(names, copies, strict=True)}
-        return logits | {MODEL: model(ids)}
+        return logits | {NAME_OF_MODEL: model(ids)}
 
 
 def gpt_of(config: dict, tensors: dict[str, Any]) -> Any:
     """Return a ``GPT`` in ``eval()`` whose parameters are the tensors themselves, in their dtype.
 
-    Where its first and its last layer are tied, no tensor is given for the last one.
+    With ``tied`` in the config the last layer uses the first one's tensor and needs none.
     """
     from attncourse.gpt import GPT, GPTConfig
 
-    return model_of(GPT, GPTConfig(**config), tensors)
+    return model_from_prototype(GPT, GPTConfig(**config), tensors)
 
 
 def llama_of(config: dict, tensors: dict[str, Any]) -> Any:
     """Return a ``Llama`` in ``eval()`` whose parameters are the tensors themselves."""
     from attncourse.llama import Llama, LlamaConfig
 
-    return model_of(Llama, LlamaConfig(**config), tensors)
+    return model_from_prototype(Llama, LlamaConfig(**config), tensors)
 
 
-def model_of(kind: type, config: Any, tensors: dict[str, Any]) -> Any:
-    """Return a model of this kind: a twin of one that is kept, in a sixth of the time."""
-    model = twin_of_module(first_of(kind, config))
+def model_from_prototype(kind: type, config: Any, tensors: dict[str, Any]) -> Any:
+    """Return a model with these parameters, copied from one that is kept: six times as fast."""
+    model = copy_module(prototype_model(kind, config))
     for name, value in tensors.items():
         set_parameter(model, name, value)
     if config.tied:
@@ -99,8 +106,8 @@ def model_of(kind: type, config: Any, tensors: dict[str, Any]) -> Any:
 
 
 @lru_cache(maxsize=32)
-def first_of(kind: type, config: Any) -> Any:
-    """Return a model of this kind in ``eval()``, which nobody changes."""
+def prototype_model(kind: type, config: Any) -> Any:
+    """Return the model of this kind in ``eval()`` that others are copied from; do not change it."""
     import torch
 
     with torch.random.fork_rng(devices=[]):
@@ -108,19 +115,19 @@ def first_of(kind: type, config: Any) -> Any:
 
 
 def shapes_of(kind: type, config: Any) -> dict[str, Any]:
-    """Return the shapes of a model's parameters, by name."""
-    return {name: p.shape for name, p in first_of(kind, config).named_parameters()}
+    """Return the shapes of the parameters of a model of this kind, by name."""
+    return {name: p.shape for name, p in prototype_model(kind, config).named_parameters()}
 
 
-def twin_of_module(module: Any) -> Any:
-    """Return a module like another of ours, with twins of those in it: with the same tensors.
+def copy_module(module: Any) -> Any:
+    """Return a copy of a module of ours and of the modules in it; the tensors are the same ones.
 
-    ``copy.deepcopy`` takes longer than to make another.
+    ``copy.deepcopy``, which copies the tensors, takes longer than to build a new module.
     """
     kind: Any = type(module)
     other = kind.__new__(kind)
     for name, value in vars(module).items():
         vars(other)[name] = value.copy() if isinstance(value, dict | set) else value
     for name, inner in other._modules.items():
-        other._modules[name] = twin_of_module(inner)
+        other._modules[name] = copy_module(inner)
     return other

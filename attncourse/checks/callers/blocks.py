@@ -11,30 +11,32 @@ from typing import Any
 from attncourse.checks.callers.modules import build_module, call_module
 from attncourse.checks.trying.outcome import is_tensor, plain_tensor
 
-SEED, MANY = 12, 32
+SEED, MAX_NUMBERS = 12, 32
 NOTE_IF_MANY = " (none of them where they are many)"
 
 
 def call_module_in_training(implementation: Callable, make, method: str, inputs, **tensors):
-    """Load the module's weights and return its output in training mode."""
-    with torch_seeded():
+    """Return the output, in training mode, of the module with its weights loaded."""
+    with seed_torch():
         return call_module(implementation, make, method, inputs, **tensors)
 
 
 def call_module_in_evaluation(implementation: Callable, make, method: str, inputs, **tensors):
-    """Load the module's weights and return its output after ``eval()``."""
+    """Return the output, after ``eval()``, of the module with its weights loaded."""
 
-    def built(*args, **options):
+    def build_for_evaluation(*args, **options):
+        """Return the module that the implementation builds, in evaluation mode."""
         return implementation(*args, **options).eval()
 
-    with torch_seeded():
-        return call_module(built, make, method, inputs, **tensors)
+    with seed_torch():
+        return call_module(build_for_evaluation, make, method, inputs, **tensors)
 
 
 def call_module_activated(implementation: Callable, make, method: str, inputs, **tensors):
-    """Return the output of a module whose option ``activation`` is given by name.
+    """Return the output of a module whose option ``activation`` is named: "relu", for example.
 
-    The function is taken here, beside the submission, so that gradients flow through it.
+    The function of that name is looked up in this process, the submission's: through one that was
+    called across the processes no gradient would flow.
     """
     from torch.nn import functional as F  # chapters on NumPy do without
 
@@ -46,12 +48,12 @@ def call_module_activated(implementation: Callable, make, method: str, inputs, *
 def added_in_training(
     implementation: Callable, make, method: str, inputs, **tensors
 ) -> dict[str, Any]:
-    """Return which numbers a module in training adds to its first input: each once, in order.
+    """Return the different numbers, sorted, that a module in training adds to its first input.
 
-    For branches whose outputs are one number everywhere, dropout leaves few different sums, the
-    same whatever its random numbers are. None are told where there are many.
+    If every branch returns one number everywhere, dropout leaves few different sums, and the same
+    ones for all random numbers. Where they are more than ``MAX_NUMBERS``, none are returned.
     """
-    with torch_seeded():
+    with seed_torch():
         module, values = build_module(implementation, make, inputs, tensors)
         numbers = distinct_if_few(branch_output(module.train(), values).mul(1e6).round().div(1e6))
     return {f"the numbers that are added to x{NOTE_IF_MANY}": numbers}
@@ -60,14 +62,15 @@ def added_in_training(
 def multiplied_in_training(
     implementation: Callable, make, method: str, inputs, **tensors
 ) -> dict[str, Any]:
-    """Return by what a module in training multiplies the numbers that it adds without dropout.
+    """Return the different factors, sorted, by which dropout multiplies what a module adds.
 
-    Where one branch alone adds something, and dropout falls on what it returns, that is 0 or
-    1 / (1 − share). None are told where there are many. What ``eval()`` does is not asked here: a
-    module that stays random there makes one mistake, and loses one criterion.
+    If only one branch adds something, and dropout is applied to its output, they are 0 and
+    1 / (1 − share). Where they are more than ``MAX_NUMBERS``, none are returned. The numbers
+    without dropout come from a module with the option 0, not from ``eval()``: one that stays random
+    after ``eval()`` makes one mistake and is to lose one criterion.
     """
     args, options = make
-    with torch_seeded():
+    with seed_torch():
         calm, values = build_module(
             implementation, (args, options | {"dropout": 0.0}), inputs, tensors
         )
@@ -86,14 +89,14 @@ def branch_output(module: Callable, values: list) -> Any:
 
 
 def distinct_if_few(numbers: Any) -> Any:
-    """Return each of some numbers once, in order; none where they are many."""
+    """Return the different numbers, sorted; an empty tensor for more than ``MAX_NUMBERS``."""
     different = numbers.unique()
-    return different[: 0 if len(different) > MANY else None]
+    return different[:0] if len(different) > MAX_NUMBERS else different
 
 
 @contextmanager
-def torch_seeded() -> Iterator[None]:
-    """Give torch random numbers from this seed in the block, and those of before behind it."""
+def seed_torch() -> Iterator[None]:
+    """Seed torch's numbers with ``SEED`` inside the ``with`` block, and restore them after it."""
     import torch
 
     with torch.random.fork_rng(devices=[]):

@@ -24,9 +24,9 @@ State = dict[int, tuple[int, int]]
 
 
 def buffer_contents(answer: Any) -> State:
-    """Return how many numbers each buffer that an answer can reach holds, and their checksum.
+    """Return size, in numbers, and checksum of each buffer that an answer can reach, by address.
 
-    The key is where it lies: several arrays that show one buffer are one.
+    Several arrays that are views of one buffer have one address and count once.
     """
     read: State = {}
     for thing in reachable_buffers(answer):
@@ -40,34 +40,34 @@ def buffer_contents(answer: Any) -> State:
 
 
 def changed_buffers(before: State, after: State) -> int:
-    """Return how many numbers stand in the buffers whose contents changed between two readings."""
+    """Return how many numbers the buffers hold whose contents changed between two readings."""
     return sum(before[where][0] for where in before.keys() & after if after[where] != before[where])
 
 
 def reachable_buffers(answer: Any) -> Iterator[Any]:
-    """Yield the buffers among what a student's code leads to. Libraries are not looked into."""
-    seen, waiting = set(), [answer]
-    while waiting:
-        thing = waiting.pop()
+    """Yield the buffers that references lead to from an answer, but for those through libraries."""
+    seen, to_search = set(), [answer]
+    while to_search:
+        thing = to_search.pop()
         if isinstance(thing, ATOMIC_TYPES) or id(thing) in seen:
             continue
         seen.add(id(thing))
         if isinstance(thing, (np.ndarray, *BUFFER_TYPES)) or is_torch(thing, "Tensor"):
             yield thing
-        elif leads_on(thing):
-            waiting += gc.get_referents(thing)
+        elif is_searched_further(thing):
+            to_search += gc.get_referents(thing)
 
 
-def leads_on(thing: Any) -> bool:
-    """True if the search for buffers goes on into this object: a student's own, or a container."""
+def is_searched_further(thing: Any) -> bool:
+    """True if this object's references are followed: a student's own object, or a container."""
     if isinstance(thing, type | types.FunctionType):
         return not is_of_library(thing.__module__)
-    of = type(thing).__module__
-    return of in HOLDER_MODULES or is_torch(thing, "nn.Module") or not is_of_library(of)
+    module = type(thing).__module__
+    return module in HOLDER_MODULES or is_torch(thing, "nn.Module") or not is_of_library(module)
 
 
 def is_of_library(module: Any) -> bool:
-    """True if a module belongs to Python, to this package or to an installed library."""
+    """True if the module of this name is Python's, this package's or an installed library's."""
     root = str(module).partition(".")[0]
     file = str(getattr(sys.modules.get(root), "__file__", None))
     ours = root in ("attncourse", *sys.stdlib_module_names)
@@ -75,20 +75,21 @@ def is_of_library(module: Any) -> bool:
 
 
 def is_torch(thing: Any, name: str) -> bool:
-    """True if an object is of this class of torch's; torch is not imported to find out."""
+    """True if an object is a torch "Tensor" or "nn.Module"; torch is not imported to find out."""
     torch = sys.modules.get("torch")
     kinds = {"Tensor": torch.Tensor, "nn.Module": torch.nn.Module} if torch else {}
     return name in kinds and isinstance(thing, kinds[name])
 
 
 def memory_of(thing: Any) -> tuple[np.ndarray, int]:
-    """Return the whole memory behind a buffer as bytes, and how many make a number there."""
+    """Return the whole memory that a buffer is part of, as bytes, and the bytes of one number."""
     if isinstance(thing, np.ndarray):
         while isinstance(thing.base, np.ndarray):
             thing = thing.base
         return thing.reshape(-1, order="A").view(np.uint8), thing.itemsize
     if isinstance(thing, BUFFER_TYPES):
         view = memoryview(thing)
+        # Single bytes are raw memory: two, a float16, are the least that a number takes.
         return np.frombuffer(view.cast("B"), np.uint8), max(view.itemsize, 2)
     import torch
 

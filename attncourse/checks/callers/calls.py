@@ -11,7 +11,7 @@ from attncourse.checks.trying.outcome import Unusable, is_tensor
 
 
 def dtype_of(implementation: Callable, *args, **kwargs) -> str:
-    """Return the name of the dtype of what the implementation returns."""
+    """Return the name of the result's dtype: "float64", for example."""
     return str(np.asarray(implementation(*args, **kwargs)).dtype)
 
 
@@ -25,12 +25,12 @@ def call_in_default_dtype(implementation: Callable, *args, **kwargs) -> Any:
 
 
 def with_gradients(*names: str) -> Callable:
-    """Return ``call_with_gradients`` for the first arguments, which have these names."""
+    """Return a caller for the gradients with respect to the first arguments, named so."""
     return partial(call_with_gradients, names)
 
 
 def each_gradient(**places: int) -> Callable:
-    """Return ``call_with_each_gradient`` with respect to the arguments at these places, by name."""
+    """Return a caller for one gradient at a time: ``query=0`` is that of the first argument."""
     return partial(call_with_each_gradient, tuple(places), tuple(places.values()))
 
 
@@ -46,8 +46,8 @@ def call_with_each_gradient(
 ) -> dict[str, Any]:
     """Return the output, and its gradient with respect to one argument after the other.
 
-    In each call one argument alone requires a gradient: one that is cut off there is not made up
-    for by those of the others.
+    In each call only one argument requires a gradient. If all did, an answer that cuts off one of
+    them could still pass on gradients through the others.
     """
     results: dict[str, Any] = {}
     for name, place in zip(names, places, strict=True):
@@ -66,7 +66,10 @@ def output_and_gradients(names, places, implementation: Callable, args, kwargs) 
 
 
 def gradients_of_sum(output: Any, leaves: dict[str, Any]) -> dict[str, Any]:
-    """Return the gradients of a fixed weighted sum of the output, "the gradient of …" each leaf."""
+    """Return the gradients of a fixed weighted sum of the output by "the gradient of <leaf>".
+
+    Raises ``Unusable`` for an output that is no tensor, and for a leaf that gets no gradient.
+    """
     import torch
 
     if not is_tensor(output):

@@ -8,10 +8,10 @@ from attncourse.checks.trying.outcome import Unusable, is_tensor, plain_tensor
 
 
 def parameters_made(implementation: Callable, names, **tensors) -> dict[str, Any]:
-    """Return parameters of the module that the implementation makes of another one.
+    """Return the named parameters of the module that the implementation makes of another one.
 
-    The other one is built of the tensors (``module_of``). Raises ``Unusable`` for a parameter that
-    is not there, and for one that differs from call to call, as one does that was never filled.
+    The other module is built of the tensors (``module_of``). Raises ``Unusable`` for a missing
+    parameter, and for one with other numbers at a second call, as if it had never been filled.
     """
     made, again = (state_of(implementation(module_of(tensors))) for _ in range(2))
     for name in names:
@@ -27,10 +27,15 @@ def parameters_made(implementation: Callable, names, **tensors) -> dict[str, Any
 
 
 def output_of_made(implementation: Callable, inputs, **tensors) -> Any:
-    """Return the output of the module that the implementation converts another module to."""
+    """Return the output of the module that the implementation makes of another one.
+
+    ``inputs`` names the tensors that it is called on; the other module is built of the rest. Raises
+    ``Unusable`` for a second conversion's other output.
+    """
     values = [tensors.pop(name) for name in inputs]
     made, again = (implementation(module_of(tensors)) for _ in range(2))
-    state_of(made), state_of(again)
+    state_of(made)  # raises ``Unusable`` for what is no module
+    state_of(again)
     output = made(*values)
     if is_tensor(output) and not equal_tensors(output, again(*values)):
         raise Unusable("the module you return gives other numbers whenever it is made")
@@ -38,7 +43,7 @@ def output_of_made(implementation: Callable, inputs, **tensors) -> Any:
 
 
 def shared_by_made(implementation: Callable, **tensors) -> list[str]:
-    """Return the tensors whose memory the module made of them goes on using."""
+    """Return the names of the tensors whose memory the module that is made of them shares."""
     made = state_of(implementation(module_of(tensors)))
     addresses = {plain_tensor(value).untyped_storage().data_ptr() for value in made.values()}
     return [name for name, x in tensors.items() if x.untyped_storage().data_ptr() in addresses]
@@ -59,10 +64,10 @@ def equal_tensors(a: Any, b: Any) -> bool:
 
 
 def module_of(state: dict[str, Any]) -> Any:
-    """Return a module of linear layers and nothing else, at the places that the tensors' names say.
+    """Return a module that is nothing but linear layers, nested as the tensors' names say.
 
     ``heads.0.W_q.weight`` is the weight of a layer ``W_q`` in the first module of a list ``heads``.
-    The tensors themselves become the parameters.
+    The tensors themselves become the parameters, without a copy.
     """
     from torch import nn
 

@@ -1,4 +1,4 @@
-"""Functions of functions: the function that they are given is made here, out of data."""
+"""Answers that take a function: the function that they are handed is made here, out of data."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,26 +7,33 @@ import numpy as np
 
 
 def call_on_function(implementation: Callable, kind: str, *args, **tensors) -> Any:
-    """Return what the implementation makes of ``LENT_FUNCTIONS[kind]`` with these tensors.
+    """Return the implementation's result for a function of x and further arguments.
 
-    The function is made here, beside the submission: through one of the checker's own, which is
-    called across the processes, no gradient would flow.
+    The function is ``LENT_FUNCTIONS[kind]`` with these tensors. It is made here, in the
+    submission's process: through one that is called across the processes no gradient would flow.
     """
     function = LENT_FUNCTIONS[kind]
 
-    def f(x: Any) -> Any:  # a partial would have its tensors and its name read off
+    # No ``partial``: a submission could read the tensors and the function off its attributes.
+    def f(x: Any) -> Any:
+        """Return the function's value for x and the tensors of the case."""
         return function(x, **tensors)
 
     return implementation(f, *args)
 
 
 def orders_tried(implementation: Callable, X: Any, seeds: tuple) -> dict[str, list]:
-    """Return the inputs that the tested function receives: for each seed, then for each again."""
+    """Return, for each seed, the inputs with which an implementation calls the function it tests.
+
+    All seeds are used twice: the lists stand under "once" and under "again".
+    """
 
     def orders(seed: int) -> list[np.ndarray]:
+        """Return the inputs of one run, in the order of the calls."""
         seen: list[np.ndarray] = []
 
-        def f(x: Any) -> Any:  # equivariant: nothing ends the trial early
+        def f(x: Any) -> Any:
+            """Return x, and note it: an equivariant function, so that no test of it ends early."""
             seen.append(np.array(x, dtype=float))
             return np.array(x)
 
@@ -37,7 +44,7 @@ def orders_tried(implementation: Callable, X: Any, seeds: tuple) -> dict[str, li
 
 
 def same_orders(orders_by_run: dict[str, list]) -> dict[str, bool]:
-    """Return whether equal generators try equal orders of the tokens, and others other orders."""
+    """Return two facts: equal generators try equal orders of the tokens, others other orders."""
     once, again = (
         [[x.tolist() for x in order] for order in orders_by_run[n]] for n in ("once", "again")
     )
@@ -48,7 +55,7 @@ def same_orders(orders_by_run: dict[str, list]) -> dict[str, bool]:
 
 
 def several_orders(orders_by_run: dict[str, list]) -> dict[str, bool]:
-    """Say whether more than one order other than the given one is tried."""
+    """Return the fact whether each run tries more than two orders: the given one and one more."""
     tried = [
         {tuple(np.argsort(x[:, 0])) for x in orders_of_call}
         for orders_of_call in orders_by_run["once"]
@@ -57,7 +64,7 @@ def several_orders(orders_by_run: dict[str, list]) -> dict[str, bool]:
 
 
 def linear_mix(x: Any, A: Any, W: Any) -> Any:
-    """Return A x W, of shape (..., m, d') for x (..., n, d)."""
+    """Return A x W, of shape (..., m, d_out) for x of shape (..., n, d)."""
     return A @ x @ W
 
 

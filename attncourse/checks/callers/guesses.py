@@ -1,7 +1,8 @@
 """Guesses that are checked, and results of several parts.
 
-What a right answer does with given random numbers nobody knows: it may draw them in any order. So
-an answer is called many times, and it is told which results come, and how often in whole parts.
+A right answer may draw its random numbers in any order, so no single result can be expected. An
+answer is called many times instead, and returned are its different results, or roughly how often
+each came.
 """
 
 from collections import Counter
@@ -16,7 +17,7 @@ from attncourse.checks.trying.outcome import Unusable, is_tensor, plain_tensor
 def call_for_parts(
     parts: tuple[str, ...], whole: tuple[str, ...], implementation: Callable, *args, **kwargs
 ) -> dict[str, Any]:
-    """Return the results by name; those of ``whole`` as int64, where they hold whole numbers."""
+    """Return the parts of the result by name, those in ``whole`` as int64 if their numbers are."""
     returned = implementation(*args, **kwargs)
     if not isinstance(returned, tuple | list) or len(returned) != len(parts):
         raise Unusable(wrong_type(returned, f"({', '.join(parts)})"))
@@ -25,7 +26,7 @@ def call_for_parts(
 
 
 def call_for_new_list(implementation: Callable, argument: list, *args) -> list:
-    """Return the result, which has to be a list, and another one than the list that came in."""
+    """Return the result; ``Unusable`` unless it is a list, and another one than the argument."""
     returned = implementation(argument, *args)
     if not isinstance(returned, list):
         raise Unusable(wrong_type(returned, "a new list"))
@@ -35,7 +36,7 @@ def call_for_new_list(implementation: Callable, argument: list, *args) -> list:
 
 
 def as_whole(numbers: Any) -> Any:
-    """Return the same numbers as int64; what is no tensor of whole numbers stays as it is."""
+    """Return a tensor of whole numbers as int64; anything else comes back as it is."""
     if not is_tensor(numbers) or numbers.is_complex() or str(numbers.dtype) == "torch.bool":
         return numbers
     numbers = plain_tensor(numbers)
@@ -43,22 +44,26 @@ def as_whole(numbers: Any) -> Any:
 
 
 def call_with_generator(seed: int, implementation: Callable, *args) -> Any:
-    """Return the result with a generator that begins at this seed as the last argument."""
+    """Return the result of a call with a torch generator of this seed as the last argument."""
     import torch
 
     generator = torch.Generator().manual_seed(seed)
     return call_seeded(seed, implementation, *args, generator)
 
 
-FREQUENCY_WORDS = ("rarely", "half of the time", "nearly always")  # in halves
+FREQUENCY_WORDS = ("rarely", "half of the time", "nearly always")  # share 0, 1/2 and 1, rounded
 
 
 def outcomes_counted(
     draws: int, counted: bool, seed: int, implementation: Callable, draft: Any, *rows: Any
 ) -> list[str]:
-    """Return which ids come of so many calls, and, where they are counted, how often in halves."""
+    """Return the different results of ``draws`` calls, sorted, each as a text of its ids.
 
-    def called() -> Counter:
+    If ``counted``, each is followed by how often it came: the word for the nearest half.
+    """
+
+    def results_counted() -> Counter:
+        """Return how many of the calls, all with one generator, gave each result."""
         generator = torch.Generator().manual_seed(seed)
         counts_drawn = Counter()
         for _ in range(draws):
@@ -68,7 +73,7 @@ def outcomes_counted(
 
     import torch
 
-    counts = call_seeded(seed, called)
+    counts = call_seeded(seed, results_counted)
     sorted_counts = sorted(counts.items())
     return [
         f"{list(ids)} {FREQUENCY_WORDS[round(2 * n / draws)]}" if counted else f"{list(ids)}"
@@ -79,25 +84,29 @@ def outcomes_counted(
 def kept_with_generators(
     times: int, seeds: tuple, implementation: Callable, draft: Any, *rows: Any
 ) -> list[str]:
-    """Return the ids kept by ``times`` calls with each of four generators.
+    """Return, as texts, the ids that ``times`` calls keep with each of four generators.
 
-    They are a generator, its equal, another one, and the first again, which goes on.
+    They are one of the first seed, another of the same seed, one of the second seed, and the first
+    generator again, which goes on where it was. torch's own seed differs for the first two.
     """
     import torch
 
     def ids_kept(generator: Any, torch_seed: int) -> str:
-        def called() -> str:
+        """Return the text of the ids of all calls with this generator, under torch's own seed."""
+
+        def text_of_ids() -> str:
+            """Return the ids of all calls, each on fresh copies of the tensors."""
             copies = [tensor.clone() for tensor in (draft, *rows)]
             return str([ids_in(implementation(*copies, generator)) for _ in range(times)])
 
-        return call_seeded(torch_seed, called)
+        return call_seeded(torch_seed, text_of_ids)
 
     first, like_it, other = (torch.Generator().manual_seed(seed) for seed in (seeds[0], *seeds))
     return [ids_kept(first, 1), ids_kept(like_it, 2), ids_kept(other, 1), ids_kept(first, 1)]
 
 
 def decided_by_rng(ids_kept: list[str]) -> dict[str, bool]:
-    """Say whether the generator, and nothing else, decides which ids are kept."""
+    """Return three facts: whether the generator, and nothing else, decides which ids are kept."""
     first, like_it, other, went_on = ids_kept
     return {
         "equal generators give the same": first == like_it,
@@ -107,7 +116,7 @@ def decided_by_rng(ids_kept: list[str]) -> dict[str, bool]:
 
 
 def ids_in(ids: Any) -> list[int]:
-    """Return the ids that came back; ``Unusable`` where they are no row of whole numbers."""
+    """Return the ids as a list; ``Unusable`` where they are no int64 tensor of one axis."""
     ids = plain_tensor(ids) if is_tensor(ids) else ids
     if not is_tensor(ids) or str(ids.dtype) != "torch.int64":
         raise Unusable(wrong_type(ids, "a tensor of ids, int64"))

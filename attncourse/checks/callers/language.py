@@ -13,36 +13,40 @@ def call_on_model(
 ) -> Any:
     """Return the ids that the implementation generates with a small model made of these tensors.
 
-    ``kind`` says what the model is called. ``choose`` names one of the ``CHOICES``; without it the
-    argument is left out.
+    ``kind`` is the model's name in messages and not used here. ``choose`` names one of the
+    ``CHOICES``; if it is "", the implementation is called without that argument.
     """
     model = small_model(**tensors)
     model.eval()
     if not choose:
         return implementation(model, ids, n_new)
 
-    def chosen(logits: Any) -> Any:
+    def choose_tokens(logits: Any) -> Any:
+        """Return a token for each row of logits; ``Unusable`` for more rows than sequences."""
         rows, sequences = logits[..., 0].numel(), ids[..., 0].numel()
         if rows > sequences:
             raise Unusable(f"`choose` got {rows} rows of logits for {sequences} sequences")
         return CHOICES[choose](logits)
 
-    return implementation(model, ids, n_new, chosen)
+    return implementation(model, ids, n_new, choose_tokens)
 
 
 def small_model(tokens: Any, positions: Any, scores: Any) -> Any:
-    """Return a causal model: tanh of the sum of tokens · positions so far, times scores.
+    """Return a causal model: tanh(the sum of tokens · positions up to each place) @ scores.
 
-    It reads at most as many tokens as there are positions, its ``max_length``.
+    It reads as many tokens as there are positions, its ``max_length``, and raises for more.
     """
     from torch import nn
 
     class SmallModel(nn.Module):
+        """A causal model whose weights are the three tensors."""
+
         def __init__(self) -> None:
             super().__init__()
             self.max_length = len(positions)
 
         def forward(self, ids: Any) -> Any:
+            """Return the logits of the next token at each place, ``(..., n, n_vocab)``."""
             n = ids.shape[-1]
             if not 0 < n <= self.max_length:
                 raise ValueError(f"the model reads 1 to {self.max_length} tokens, got {n}")
@@ -53,17 +57,20 @@ def small_model(tokens: Any, positions: Any, scores: Any) -> Any:
 
 
 def least_likely(logits: Any) -> Any:
-    """Return the least likely token."""
+    """Return the least likely token of each row."""
     return logits.argmin(-1)
 
 
 def second_likeliest(logits: Any) -> Any:
-    """Return the second most likely token."""
+    """Return the second most likely token of each row."""
     return logits.topk(2).indices[..., 1]
 
 
 def how_many(logits: Any) -> Any:
-    """Return how many logits are above 0, at most the last token: shares would all be above."""
+    """Return how many logits of each row are above 0, as a token: at most the last one.
+
+    An answer that hands over probabilities, all above 0, gets the last token.
+    """
     return (logits > 0).sum(-1).clamp(max=logits.shape[-1] - 1)
 
 
@@ -75,11 +82,11 @@ CHOICES = {
 
 
 def call_seeded(seed: int, implementation: Callable, *args, **kwargs) -> Any:
-    """Return the result where torch's own numbers begin at this seed; they go on as before."""
+    """Return the result with torch's own generator at this seed; it goes on as before after it."""
     import torch
 
     with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(seed)  # other devices have none to begin
+        torch.default_generator.manual_seed(seed)  # the CPU's alone: cases use no other device
         return implementation(*args, **kwargs)
 
 
@@ -92,10 +99,10 @@ def shares_drawn(
     logits: Any,
     **options,
 ) -> Any:
-    """Return how often each token is drawn, ``(..., n_vocab)``: counts · parts / draws, rounded.
+    """Return how often each token is drawn, in whole ``parts`` of all draws: ``(..., n_vocab)``.
 
-    All are drawn in one call, on ``draws`` copies of the logits as a first batch axis. Without
-    ``with_generator`` torch's own is to be used.
+    All are drawn in one call, on ``draws`` copies of the logits along a new first axis. Without
+    ``with_generator`` the implementation gets no generator and has to use torch's own.
     """
     import torch
 
@@ -108,20 +115,26 @@ def shares_drawn(
 
 
 def drawn_with_generators(implementation: Callable, seeds, logits: Any) -> list[Any]:
-    """Return the tokens drawn with generators and without, for ``decided_by_generators``."""
+    """Return the tokens of six draws, which ``decided_by_generators`` compares.
+
+    Two are drawn without a generator, at two seeds of torch's own; then one with a generator of the
+    first seed, one with its equal, one of the second seed, and the first generator's next.
+    """
     import torch
 
-    def drawn(generator: Any, others: int) -> Any:
-        return tokens_in(call_seeded(others, implementation, logits, generator=generator), logits)
+    def drawn(generator: Any, torch_seed: int) -> Any:
+        """Return the tokens drawn with this generator, under this seed of torch's own."""
+        ids = call_seeded(torch_seed, implementation, logits, generator=generator)
+        return tokens_in(ids, logits)
 
-    free = [drawn(None, others=seed) for seed in seeds]
+    free = [drawn(None, torch_seed=seed) for seed in seeds]
     first, like_it, other = (torch.Generator().manual_seed(seed) for seed in (seeds[0], *seeds))
     order = ((first, 1), (like_it, 2), (other, 1), (first, 1))
-    return [*free, *(drawn(generator, others) for generator, others in order)]
+    return [*free, *(drawn(generator, torch_seed) for generator, torch_seed in order)]
 
 
 def decided_by_generators(ids: list[Any]) -> dict[str, bool]:
-    """Say whether the generator, and nothing else, decides which tokens are drawn."""
+    """Return four facts: whether the generator, or torch's own without one, decides the tokens."""
     free, again, first, like_it, other, went_on = (plain_tensor(drawn) for drawn in ids)
     return {
         "equal generators draw the same tokens": bool((first == like_it).all()),
@@ -132,7 +145,7 @@ def decided_by_generators(ids: list[Any]) -> dict[str, bool]:
 
 
 def tokens_in(ids: Any, logits: Any) -> Any:
-    """Return the ids that were drawn; ``Unusable`` where they are none for these logits."""
+    """Return a copy of the ids that were drawn; ``Unusable`` unless they fit these logits."""
     ids = plain_tensor(ids) if is_tensor(ids) else ids
     if not is_tensor(ids) or ids.is_floating_point():
         raise Unusable(wrong_type(ids, "a tensor of ids"))
@@ -145,7 +158,7 @@ def tokens_in(ids: Any, logits: Any) -> Any:
 
 
 def attend_in_steps(implementation: Callable, sizes, query: Any, key: Any, value: Any) -> Any:
-    """Return the outputs where so many tokens come at a time, with the cache of the last step."""
+    """Return the outputs of attention in steps of ``sizes`` tokens, joined, and the last cache."""
     import torch
 
     outputs, cache = [], None
@@ -158,13 +171,14 @@ def attend_in_steps(implementation: Callable, sizes, query: Any, key: Any, value
 def attend_with_each_gradient(
     names: tuple[str, ...], places: tuple[int, ...], implementation: Callable, *args: Any
 ) -> dict[str, Any]:
-    """Return output and cache in one row, and their gradient for one argument at a time.
+    """Return output and cache as one vector, and its gradient for one argument at a time.
 
-    Arguments: query, key, value, and then the cached keys and values, if there are any.
+    ``args``: query, key, value, and then the cached keys and values, if there are any.
     """
     import torch
 
     def in_one_row(*tensors: Any) -> Any:
+        """Return the implementation's output, keys and values, flattened and joined."""
         output, cache = output_and_cache(implementation(*tensors[:3], tuple(tensors[3:]) or None))
         return torch.cat([x.flatten() for x in (output, *cache)])
 
@@ -175,7 +189,7 @@ def attend_with_each_gradient(
 
 
 def output_and_cache(returned: Any) -> tuple[Any, Any]:
-    """Return an output and a cache; ``Unusable`` for what is not (output, (keys, values))."""
+    """Return output and cache of a result; ``Unusable`` unless it is (output, (keys, values))."""
     if not isinstance(returned, tuple | list) or len(returned) != 2:
         raise Unusable(wrong_type(returned, "(output, cache)"))
     output, cache = returned

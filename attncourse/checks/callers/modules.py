@@ -8,12 +8,16 @@ from attncourse.checks.trying.outcome import Unusable, is_tensor, plain_tensor
 
 
 def type_built(implementation: Callable, *args, **kwargs) -> str:
-    """Return the name of the type of what is built."""
+    """Return the name of the class of the object that the implementation builds."""
     return type(implementation(*args, **kwargs)).__name__
 
 
 def call_module(implementation: Callable, make, method: str, inputs, **tensors) -> Any:
-    """Load the module's weights and return its output."""
+    """Return the output of a module with its weights loaded.
+
+    ``make`` holds its arguments and options, ``method`` is called on it ("" for the module itself),
+    ``inputs`` names the tensors that the call gets; all other tensors are weights.
+    """
     module, values = build_module(implementation, make, inputs, tensors)
     return (getattr(module, method) if method else module)(*values)
 
@@ -28,17 +32,17 @@ def call_module_twice(
     first, second = values[: len(inputs)], values[len(inputs) :]
     return {
         name: call(*arguments)
-        for name, arguments in zip(CALLS, (first, second, first), strict=True)
+        for name, arguments in zip(NAMES_OF_CALLS, (first, second, first), strict=True)
     }
 
 
-CALLS = ("the first call", "the second call", "the first call once more")
+NAMES_OF_CALLS = ("the first call", "the second call", "the first call once more")
 
 
 def call_module_with_gradients(
     implementation: Callable, make, method: str, inputs, **tensors
 ) -> dict[str, Any]:
-    """Return the output, and the gradients of all inputs but masks and of all weights."""
+    """Return the output, and its gradients for all weights and inputs of real numbers."""
     module, values = build_module(implementation, make, inputs, tensors)
     values = [leaf_of(value) for value in values]
     output = (getattr(module, method) if method else module)(*values)
@@ -51,9 +55,9 @@ def call_module_with_gradients(
 def call_module_with_each_gradient(
     implementation: Callable, make, method: str, inputs, **tensors
 ) -> dict[str, Any]:
-    """Return output and gradients, one call for each: all but one input or weight are frozen.
+    """Return output and gradients, with a call for each gradient, in which all others are frozen.
 
-    A gradient that is cut off at one place is not made up for by those of the others.
+    If none were frozen, an answer that cuts off one could still pass on gradients through others.
     """
     module, values = build_module(implementation, make, inputs, tensors)
     values = [leaf_of(value) for value in values]
@@ -68,7 +72,7 @@ def call_module_with_each_gradient(
 
 
 def parameters_at_start(implementation: Callable, make, names) -> dict[str, Any]:
-    """Return these parameters of a new module, by name."""
+    """Return the named parameters of a new module; ``Unusable`` if one is missing."""
     args, options = make
     parameters = module_state(implementation(*args, **options))
     for name in names:
@@ -78,9 +82,9 @@ def parameters_at_start(implementation: Callable, make, names) -> dict[str, Any]
 
 
 def varied_at_start(tensors: dict[str, Any]) -> dict[str, bool]:
-    """Say for each parameter of a new module whether its numbers look random.
+    """Return, for each parameter of a new module, whether its numbers look random.
 
-    No two of their rows are alike.
+    They do if there are more than two different ones, and no two rows are equal.
     """
     return {
         f"{name} holds random numbers at the start": x.unique().numel() > 2
@@ -90,7 +94,7 @@ def varied_at_start(tensors: dict[str, Any]) -> dict[str, bool]:
 
 
 def gradient_leaves(module: Any, inputs, values: list, tensors: dict[str, Any]) -> dict[str, Any]:
-    """Return the inputs and the weights whose gradients are asked for, by name."""
+    """Return, by name, the inputs that require a gradient, and the loaded weights."""
     input_leaves = {
         name: value
         for name, value in zip(inputs, values, strict=True)
@@ -101,7 +105,7 @@ def gradient_leaves(module: Any, inputs, values: list, tensors: dict[str, Any]) 
 
 
 def leaf_of(value: Any) -> Any:
-    """Return the value; a tensor of real numbers as one whose gradient is asked for."""
+    """Return a tensor of real numbers as a new leaf that requires a gradient; others unchanged."""
     real = is_tensor(value) and value.is_floating_point()
     return value.detach().requires_grad_() if real else value
 
@@ -109,7 +113,7 @@ def leaf_of(value: Any) -> Any:
 def build_module(
     implementation: Callable, make, inputs, tensors: dict[str, Any]
 ) -> tuple[Any, list]:
-    """Return the module that ``make`` describes, its weights loaded, and the inputs of its call."""
+    """Return the module that ``make`` describes, with its weights loaded, and its call's inputs."""
     args, options = make
     module = implementation(*args, **options)
     load_weights(module, {name: value for name, value in tensors.items() if name not in inputs})
@@ -117,10 +121,10 @@ def build_module(
 
 
 def load_weights(module: Any, state: dict[str, Any]) -> None:
-    """Load the weights, in their own dtype. Raises ``Unusable``, in words, where they do not fit.
+    """Make the tensors a module's parameters, in their own dtype; ``Unusable`` if they do not fit.
 
-    A module may hold buffers of its own; further parameters, which nobody would set, may not be.
-    A method of the same name that the answer defines has no say in it.
+    A module may have buffers of its own, but no further parameters: nothing would set them. torch's
+    methods are called on the class, so that an answer cannot override them.
     """
     Module, parameters = type_of_modules(), module_state(module)
     for name, value in state.items():
@@ -147,7 +151,7 @@ def load_weights(module: Any, state: dict[str, Any]) -> None:
 
 
 def set_parameter(module: Any, name: str, value: Any) -> None:
-    """Make a tensor a module's parameter, as ``load_state_dict`` does, which takes longer."""
+    """Make a tensor a module's parameter or buffer: quicker than ``load_state_dict``."""
     from torch import nn
 
     owner, _, last = name.rpartition(".")

@@ -1,6 +1,7 @@
-"""Functions that draw random numbers: what any right generator gives in the same way.
+"""Functions that draw random numbers: facts that hold for every right answer, however it draws.
 
-The callers return the numbers, and what they say is worked out by who judges (``Case.facts``).
+The callers return the numbers that were drawn; the facts are worked out where the verdict is made
+(``Case.facts``).
 """
 
 from collections.abc import Callable
@@ -17,16 +18,18 @@ def numbers_drawn(implementation: Callable, calls, seeds) -> np.ndarray:
 
 
 def typical_sizes(values: np.ndarray) -> np.ndarray:
-    """Return the typical size of each row's random numbers, rounded to a power of 2.
+    """Return each row's mean over the seeds, rounded by ``rounded_to_power_of_two``.
 
-    The size is the mean over the seeds, rounded to a power of 2, so that right answers with other
-    random numbers agree; it is 0 where the seeds do not even agree on the sign.
+    So right answers with other random numbers agree.
     """
-    return np.array([rounded(row) for row in np.asarray(values, dtype=float)])
+    return np.array([rounded_to_power_of_two(row) for row in np.asarray(values, dtype=float)])
 
 
 def repeated(values: np.ndarray) -> dict[str, bool]:
-    """Say whether the seed, the last argument, and nothing else decides the result."""
+    """Return two facts: whether the seed, and nothing else, decides the result.
+
+    ``values`` holds the numbers of two equal calls, a row each, with a column for each seed.
+    """
     once, again = np.asarray(values, dtype=float)
     return {
         "calls with equal seeds return the same number": bool((once == again).all()),
@@ -35,18 +38,18 @@ def repeated(values: np.ndarray) -> dict[str, bool]:
 
 
 def scattered(values: np.ndarray) -> dict[str, bool]:
-    """Say whether the results of different seeds agree within a factor of 2."""
+    """Return the fact whether one row's results, of different seeds, agree within a factor of 2."""
     (row,) = np.asarray(values, dtype=float)
     low, high = float(row.min()), float(row.max())
     return {f"{len(row)} seeds agree within a factor of 2": 0 < low and high < 2 * low}
 
 
-def rounded(values: np.ndarray) -> float:
-    """Return the mean, rounded to a power of 2; 0 where not all values have one sign."""
+def rounded_to_power_of_two(values: np.ndarray) -> float:
+    """Return the mean, rounded to a power of 2 (in the exponent); 0 where the signs differ."""
     mean = float(values.mean())
     if not np.isfinite(mean):
         return mean
-    if abs(np.sign(values).sum()) < len(values):
+    if abs(np.sign(values).sum()) < len(values):  # not all positive and not all negative
         return 0.0
     return float(np.sign(mean) * 2.0 ** round(np.log2(abs(mean))))
 

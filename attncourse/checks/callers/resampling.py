@@ -1,8 +1,8 @@
-"""Splits and bootstraps: what every right one has in common, whatever its random numbers.
+"""Splits and bootstraps: facts that hold for every right answer, whatever its random numbers.
 
-Of a split it is told which pairs stay together and how large the sides are; of a bootstrap which
-rows the statistic was given, and between which of its values the interval lies. The callers return
-what came; what that says is worked out by who judges (``Case.facts``).
+For a split these are which pairs stay together and how large the sides are; for a bootstrap, which
+rows the statistic got, and between which of its values the interval lies. The callers return what
+was drawn; the facts are worked out where the verdict is made (``Case.facts``).
 """
 
 from collections.abc import Callable
@@ -14,21 +14,26 @@ import numpy as np
 from attncourse.checks.trying.compare import as_numbers, wrong_type
 from attncourse.checks.trying.outcome import Unusable
 
-MAX_STATISTIC_CALLS = 200_000  # what a statistic may be asked, before a loop is called endless
+MAX_STATISTIC_CALLS = 200_000  # calls of a statistic, above which a loop is taken for endless
 MAX_OTHER_CALLS = 2  # calls that are no resample: of the sample itself, for example
 
 
 def splits_made(
     implementation: Callable, properties: tuple, sequences: list, options: dict, seeds: tuple
 ) -> dict[str, list]:
-    """Return the splits with these seeds, and those that ``split_kept`` asks for beside them."""
+    """Return the splits with these seeds, and further ones that some ``properties`` need.
 
-    def made() -> list:
+    For ``EQUAL`` the same splits "again"; for ``DEFAULTS`` one with the options "left out" and one
+    with the values that these have to have.
+    """
+
+    def splits_of_seeds() -> list:
+        """Return a split for each seed."""
         return [sides_of(implementation(sequences, **options, seed=seed)) for seed in seeds]
 
-    splits: dict[str, list] = {"splits": made()}
+    splits: dict[str, list] = {"splits": splits_of_seeds()}
     if EQUAL in properties:
-        splits["again"] = made()
+        splits["again"] = splits_of_seeds()
     if DEFAULTS in properties:
         splits["left out"] = [
             sides_of(implementation(sequences)),
@@ -43,12 +48,12 @@ EQUAL, DEFAULTS = "equal seeds give equal splits", "left out, the options are 1,
 def split_kept(
     properties: tuple, n: int, pairs: list, size: float, allowed: float, results: dict[str, list]
 ) -> dict[str, bool]:
-    """Say whether splits of n sequences have each of these ``properties``.
+    """Return, for each of the ``properties``, whether the splits of n sequences have it.
 
-    ``pairs`` are those that stay together, or that some seed parts; the test side has ``size``
-    sequences, give or take ``allowed``.
+    ``pairs`` are the pairs of indices that have to stay together, or that some seed has to part.
+    The test side has ``size`` sequences, give or take ``allowed``.
     """
-    splits = indices(results["splits"])
+    splits = split_indices(results["splits"])
     tested = [set(test) for _, test in splits]
     tests = {
         "near-copies stay together": lambda: all(
@@ -66,22 +71,22 @@ def split_kept(
         "the test side is as large as asked": lambda: all(
             abs(len(test) - size) <= allowed for _, test in splits
         ),
-        EQUAL: lambda: tested == [set(test) for _, test in indices(results["again"])],
+        EQUAL: lambda: tested == [set(test) for _, test in split_indices(results["again"])],
         "other seeds give other splits": lambda: (
             len({tuple(sorted(test)) for test in tested}) > len(splits) // 2
         ),
-        DEFAULTS: lambda: equal_splits(*indices(results["left out"])),
+        DEFAULTS: lambda: equal_splits(*split_indices(results["left out"])),
     }
     return {name: bool(tests[name]()) for name in properties}
 
 
-def indices(splits: list) -> list[tuple[list[int], list[int]]]:
-    """Return the two sides of each split as whole numbers of Python's own."""
+def split_indices(splits: list) -> list[tuple[list[int], list[int]]]:
+    """Return the two sides of each split as lists of ``int``."""
     return [tuple(np.asarray(side, dtype=np.int64).tolist() for side in split) for split in splits]
 
 
 def sides_of(split: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Train and test as arrays of whole numbers."""
+    """Return train and test side as arrays of whole numbers; ``Unusable`` if they are none."""
     if not isinstance(split, tuple | list) or len(split) != 2:
         raise Unusable(wrong_type(split, "two arrays of indices, (train, test)"))
     sides = []
@@ -96,21 +101,22 @@ def sides_of(split: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def equal_splits(first: tuple, second: tuple) -> bool:
-    """True if two splits have the same rows in each part, in whatever order."""
+    """True if two splits have the same indices on each side, in whatever order."""
     return all(sorted(a) == sorted(b) for a, b in zip(first, second, strict=True))
 
 
 def rows_resampled(
     implementation: Callable, n: int, options: dict, kinds: tuple, seed: int
 ) -> dict[str, np.ndarray]:
-    """Return the rows that each resample hands to the statistic, and how many they are.
+    """Return "rows", the row numbers that each resample gives to the statistic, and "sizes".
 
-    ``kinds`` are those of the arrays: "array", "matrix", "list" or "words", all of n rows. The
-    rows are told one array after the other, and how many each has, resample by resample.
+    ``kinds`` are the kinds of the arrays: "array", "matrix", "list" or "words", all of n rows. The
+    rows of all resamples are joined; "sizes" has a row for each resample, with each array's length.
     """
     seen: list[np.ndarray] = []
 
     def statistic(*arrays: Any) -> float:
+        """Return the mean of the first array's row numbers, and note the rows of all arrays."""
         if len(seen) >= MAX_STATISTIC_CALLS * len(kinds):
             raise Unusable(f"called the statistic more than {MAX_STATISTIC_CALLS} times")
         if len(arrays) != len(kinds):
@@ -132,7 +138,11 @@ def rows_resampled(
 def drawn_as_asked(
     properties: tuple, n: int, wanted: int, results: dict[str, np.ndarray]
 ) -> dict[str, bool]:
-    """Say whether resamples of n rows have each of these ``properties``."""
+    """Return, for each of the ``properties``, whether resamples of n rows have it.
+
+    ``wanted`` is how many resamples were asked for. A property says "more than half" where a right
+    answer may fail in single resamples, by chance.
+    """
     sizes = np.asarray(results["sizes"], dtype=np.int64)
     rows = np.asarray(results["rows"], dtype=np.int64)
     parts = iter(np.split(rows, np.cumsum(sizes.ravel())[:-1]))
@@ -152,6 +162,7 @@ def drawn_as_asked(
         "resamples differ": lambda: (
             len({tuple(np.sort(arrays[0]).tolist()) for arrays in seen}) > wanted // 2
         ),
+        # Seven standard deviations: no right answer fails by chance.
         "every row is drawn as often": lambda: bool(
             expected and np.all(np.abs(counts - expected) <= 7 * expected**0.5)
         ),
@@ -163,7 +174,7 @@ def drawn_as_asked(
 
 
 def distinct_rows(kind: str, n: int) -> Any:
-    """Return n rows that can be told apart: row i holds i, which ``row_numbers`` reads again."""
+    """Return n rows of this kind, of which row i holds i, which ``row_numbers`` reads again."""
     numbers = np.arange(n)
     if kind == "matrix":
         return np.stack([numbers, numbers + 0.5, -numbers], axis=1)
@@ -173,7 +184,7 @@ def distinct_rows(kind: str, n: int) -> Any:
 
 
 def row_numbers(array: Any, kind: str) -> np.ndarray:
-    """Return the numbers that ``distinct_rows`` has written into these rows, those of a resample.
+    """Return the numbers of a resample's rows, as ``distinct_rows`` has written them.
 
     Raises ``Unusable`` where a row holds no such number.
     """
@@ -190,10 +201,11 @@ def row_numbers(array: Any, kind: str) -> np.ndarray:
 def places_taken(
     implementation: Callable, n_resamples: int, level: float | None, seed: int
 ) -> np.ndarray:
-    """Return which values of the statistic the interval lies between, in shares of 1/200.
+    """Return which quantiles the interval's ends are, as shares of 1 rounded to 1/200.
 
-    The statistic is 0, 1, 2, … in a random order, so the interval's ends say which quantiles were
-    taken. Definitions of a quantile differ by less than half a step.
+    The statistic returns 0, 1, 2, … in a random order, so an end divided by ``n_resamples`` is a
+    share. Definitions of a quantile differ by less than half a step of 1/200. With None for
+    ``level`` that option is left out.
     """
     values = iter(np.random.default_rng(seed).permutation(n_resamples).tolist())
     options = {} if level is None else {"level": level}
@@ -209,15 +221,12 @@ def places_taken(
 
 
 def ends_of(interval: Any) -> tuple[float, float]:
-    """Return the two numbers of an interval."""
+    """Return the two numbers of an interval; ``Unusable`` where it has not two."""
     array = None
     if isinstance(interval, tuple | list) and len(interval) == 2:
         parts = [as_numbers(end) for end in interval]
-        array = (
-            None
-            if any(p is None or p.size != 1 for p in parts)
-            else np.array([float(p.reshape(())) for p in parts if p is not None])
-        )
+        ends = [float(p.reshape(())) for p in parts if p is not None and p.size == 1]
+        array = np.array(ends)
     elif not isinstance(interval, tuple | list):
         array = as_numbers(interval)
     if array is None or array.shape != (2,):
@@ -226,37 +235,43 @@ def ends_of(interval: Any) -> tuple[float, float]:
 
 
 def interval_of(implementation: Callable, name: str, arrays: tuple, options: dict, seed: int):
-    """Return the interval of one of the ``STATISTICS``, for samples of which it is known."""
+    """Return the interval of the statistic of this name in ``STATISTICS``, as an array of two."""
     rng = np.random.default_rng(seed)
     return np.array(ends_of(implementation(STATISTICS[name], *arrays, **options, rng=rng)))
 
 
 def legacy_state() -> np.ndarray:
-    """Return the state of NumPy's one generator for all, 624 numbers."""
+    """Return the state of NumPy's global generator, 624 numbers."""
     state: Any = np.random.get_state()
     return state[1]
 
 
 def intervals_drawn(implementation: Callable, seeds: tuple, n: int) -> dict[str, Any]:
-    """Return intervals by generators with these seeds, each used twice, and without a generator."""
+    """Return "runs", the intervals with generators of these seeds, and those "without" one.
 
-    def once(rng: Any) -> tuple[float, float]:
+    Each generator is used twice in a row, and all of that is done twice. "untouched" says whether
+    the calls without a generator left NumPy's global one as it was.
+    """
+
+    def interval(rng: Any) -> tuple[float, float]:
+        """Return one interval of the mean."""
         sample = np.arange(n) ** 2.0  # sums of these are exact in any order
         return ends_of(implementation(np.mean, sample, n_resamples=50, rng=rng))
 
-    def after_each(seed: int) -> list:
+    def two_intervals(seed: int) -> list:
+        """Return a new generator's first two intervals."""
         rng = np.random.default_rng(seed)
-        return [once(rng), once(rng)]
+        return [interval(rng), interval(rng)]
 
-    runs = [[after_each(seed) for seed in seeds] for _ in range(2)]
+    runs = [[two_intervals(seed) for seed in seeds] for _ in range(2)]
     before = legacy_state().copy()
-    without = [once(None) for _ in range(3)]
+    without = [interval(None) for _ in range(3)]
     untouched = np.array_equal(before, legacy_state())
     return {"runs": np.array(runs), "without": np.array(without), "untouched": bool(untouched)}
 
 
 def interval_repeated(results: dict[str, Any]) -> dict[str, bool]:
-    """Say whether the generator, and nothing else, decides the interval."""
+    """Return four facts: whether the generator, and nothing else, decides the interval."""
     runs, again = np.asarray(results["runs"], dtype=float).tolist()
     without = np.asarray(results["without"], dtype=float).tolist()
     return {
@@ -279,12 +294,12 @@ def largest_gap(first: Any, second: Any) -> float:
 
 
 def largest(array: Any) -> float:
-    """Return the largest entry of an array: lists have no such method."""
+    """Return the largest entry by the array's own ``max``, which a list has not."""
     return float(array.max())
 
 
 def number_of_rows(*arrays: Any) -> int:
-    """Return the length of the first array: a statistic that every resampling leaves alone."""
+    """Return the length of the first array: a statistic that is the same for every resample."""
     return len(arrays[0])
 
 

@@ -1,7 +1,7 @@
-"""Changes of a piece of code, one at a time: what may be wrong in one place of it.
+"""Small changes of an answer's code, each of which may mend a mistake in one place.
 
-A change puts another node in the place of one, or leaves something out, or adds something small.
-Its words say what kind of change it is, and not what it puts there.
+A change replaces a node of the syntax tree, leaves something out, or adds something small. Its
+words say what kind of change it is, and not what the right code is.
 """
 
 import ast
@@ -27,7 +27,7 @@ DTYPE = "another dtype than what came in"
 FILLED = "a mask as an index"
 RESHAPED = "reshaped where axes should be exchanged"
 OVERWRITTEN = "a name is overwritten while its old value is needed"
-CURES = {  # what is told besides, of kinds that say what to write
+CURES = {  # a further sentence for the student, for kinds of which it can be said what to write
     AXES: "With a batch the same axis has another number: count from the end, −1, −2.",
     BRACKETS: "Powers bind first, then products and quotients, then sums; what is alike goes from "
     "left to right.",
@@ -46,7 +46,7 @@ CURES = {  # what is told besides, of kinds that say what to write
     "`transpose` lets rows become columns.",
     OVERWRITTEN: "Give the new value a name of its own.",
 }
-MAX_GUARD = 1e-2  # a number that is added so as to change nothing
+MAX_GUARD = 1e-2  # of a number that is added only against division by zero
 
 OPERATORS: dict[type, tuple[type, ...]] = {
     ast.Add: (ast.Sub, ast.Mult),
@@ -93,15 +93,16 @@ SIMILAR_FUNCTIONS = (
 )
 ARRAY_MAKERS = {"zeros", "ones", "empty", "full", "array", "asarray", "arange", "tensor", "eye"}
 ARRAY_MAKERS |= {f"{name}_like" for name in ("zeros", "ones", "empty", "full")}
-MAX_SUMMANDS = 4  # of a definition, arguments first, that a missing summand may be
+MAX_SUMMANDS = 4  # names of a definition, arguments first, tried as a missing summand
 REDUCTIONS = SIMILAR_FUNCTIONS[0] | {"any", "all", "logsumexp", "median", "argmax"}
 
 
 @dataclass(frozen=True)
 class Change:
-    """At ``node`` stands something of a ``kind``; ``apply`` changes it and gives the way back.
+    """A change at ``node`` that would mend a mistake of this ``kind``.
 
-    ``words`` follow "every result is right", with a place for the piece of the code.
+    ``apply`` makes the change and returns a function that undoes it. ``words`` begin the sentence
+    that ends in "every result is right"; {} in them is for the piece of code.
     """
 
     kind: str
@@ -120,7 +121,7 @@ class Change:
 
 
 class NodePlace(NamedTuple):
-    """A node, with the one that it stands in: in a field, or in a list that is a field's value."""
+    """A node and where it stands: in a field of ``parent``, with an index if that is a list."""
 
     parent: ast.AST
     field: tuple[str, int | None]
@@ -135,8 +136,9 @@ class Names(NamedTuple):
 
 
 def changes(definition: ast.FunctionDef | ast.ClassDef) -> Iterator[Change]:
-    """Yield all changes of a definition, those first that are likely to be needed."""
-    tree, names = list(nodes(definition)), Names(names_in(definition), attributes_in(definition))
+    """Yield all changes of a definition, the likeliest to mend it first."""
+    tree = list(nodes(definition))
+    names = Names(names_in(definition), attributes_in(definition))
     yield from changes_by_node(tree, names, misreadings)
     yield from guard_removals(tree)
     yield from axes_from_the_end(tree)
@@ -153,14 +155,14 @@ def changes(definition: ast.FunctionDef | ast.ClassDef) -> Iterator[Change]:
 
 
 def changes_by_node(tree: list[NodePlace], names: Names, look: Callable) -> Iterator[Change]:
-    """Yield the changes that put something else in the place of one node."""
+    """Yield the changes that replace one node by what ``look`` yields for it, for every node."""
     for parent, field, node in tree:
         for kind, words, new in look(parent, node, names):
             yield Change(kind, words, node, put(parent, field, node, new))
 
 
 def nodes(definition: ast.AST) -> Iterator[NodePlace]:
-    """Yield every node below, with what it stands in and where there."""
+    """Yield every node below a definition with its place, but for annotations and decorators."""
     for field, value in ast.iter_fields(definition):
         if field in ("annotation", "returns", "decorator_list"):
             continue
@@ -168,48 +170,50 @@ def nodes(definition: ast.AST) -> Iterator[NodePlace]:
         for place, node in children:
             if isinstance(node, ast.AST):
                 yield NodePlace(definition, (field, place), node)
-                if not is_number(node):
+                if not is_number(node):  # −1 is one node for all changes
                     yield from nodes(node)
 
 
 def put(parent: ast.AST, field: tuple[str, int | None], old: ast.AST, new: ast.AST) -> Callable:
-    """Return the change that puts a new node in the place of the old one."""
-    name, place = field
+    """Return the ``apply`` of a change that replaces an old node by a new one."""
+    name, index = field
 
-    def write(node: ast.AST) -> None:
-        if place is None:
+    def put_here(node: ast.AST) -> None:
+        """Put a node into the field of the parent, or into its list at the index."""
+        if index is None:
             setattr(parent, name, node)
         else:
-            getattr(parent, name)[place] = node
+            getattr(parent, name)[index] = node
 
     def apply() -> Callable[[], None]:
+        """Replace the node, and return the function that puts the old one back."""
         placed = ast.copy_location(copy(new), old)  # a node of the tree keeps its own place
-        write(ast.fix_missing_locations(placed))
-        return lambda: write(old)
+        put_here(ast.fix_missing_locations(placed))
+        return lambda: put_here(old)
 
     return apply
 
 
-Made = Iterator[tuple[str, str, ast.AST]]
-WITH = "With {} in place of {{}}"
+NewNodes = Iterator[tuple[str, str, ast.AST]]  # a change's kind, its words and the new node
+IN_PLACE_OF = "With {} in place of {{}}"
 
 
 # --- what has a name of its own -------------------------------------------------------------------
 
 
-def misreadings(parent: ast.AST, node: Any, names: Names) -> Made:
-    """Yield changes that mend a misreading: other brackets, products, bounds or guards."""
+def misreadings(parent: ast.AST, node: Any, names: Names) -> NewNodes:
+    """Yield what mends usual mistakes: in brackets, products, bounds, guards, dtypes, masks."""
     if isinstance(node, ast.BinOp):
-        for new in regrouped(node):
+        for new in regrouped_calculations(node):
             if ast.dump(new) != ast.dump(node):
                 yield BRACKETS, "With other brackets in {}", new
         if isinstance(node.op, ast.Mult):
-            turned = ast.Attribute(node.right, "mT", ast.Load())
-            for right in (node.right, turned):
+            transposed = ast.Attribute(node.right, "mT", ast.Load())
+            for right in (node.right, transposed):
                 new = like(node, op=ast.MatMult(), right=right)
                 yield ENTRIES, "With a matrix product in place of {}", new
         for guarded, guard in ((node.left, node.right), (node.right, node.left)):
-            if is_guarded(node, guard):
+            if adds_guard(node, guard):
                 yield GUARD, "Without the small number in {}", guarded
     if isinstance(node, ast.Call):
         name = method_name(node)
@@ -233,8 +237,8 @@ def misreadings(parent: ast.AST, node: Any, names: Names) -> Made:
         called_on = node.func.value if isinstance(node.func, ast.Attribute) else None
         summed = next(iter(node.args), None) if is_module(called_on) else called_on
         if name == "sum" and isinstance(summed, ast.BinOp) and isinstance(summed.op, ast.Mult):
-            turned = ast.Attribute(summed.right, "mT", ast.Load())
-            for right in (turned, summed.right):
+            transposed = ast.Attribute(summed.right, "mT", ast.Load())
+            for right in (transposed, summed.right):
                 new = ast.BinOp(summed.left, ast.MatMult(), right)
                 yield ENTRIES, "With a matrix product in place of {}", new
     if reduction := reduction_before_newaxis(node):
@@ -285,15 +289,18 @@ def is_mask(index: ast.AST) -> bool:
     return isinstance(index, ast.Compare)
 
 
-def is_guarded(node: ast.AST, number: ast.AST | None) -> bool:
-    """True if a small number is added, as a guard against division by zero is."""
-    plus = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)
-    return plus and is_number(number) and 0 < number_of(number) < MAX_GUARD
+def adds_guard(node: ast.AST, side: ast.AST | None) -> bool:
+    """True if a node adds this side of it, a number that only guards against division by zero."""
+    is_sum = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)
+    return is_sum and is_number(side) and 0 < number_value(side) < MAX_GUARD
 
 
 def guard_removals(tree: list[NodePlace]) -> Iterator[Change]:
-    """Yield the change that leaves out all small numbers that are added, if there are several."""
-    guarded = [p for p in tree if is_guarded(p.node, getattr(p.node, "right", None))]
+    """Yield one change that leaves out all guards at once, if there are several.
+
+    Only guards on the right of a sum, where people write them, are looked for.
+    """
+    guarded = [p for p in tree if adds_guard(p.node, getattr(p.node, "right", None))]
     if len(guarded) > 1:
         apply = apply_all([put(*place, place.node.left) for place in guarded])
         yield Change(GUARD, "Without the small numbers in {} and elsewhere", guarded[0].node, apply)
@@ -303,8 +310,8 @@ BOUNDS = {"clamp", "clamp_min", "clamp_max", "clip", "maximum", "minimum"}
 
 
 def far_bound(number: ast.AST) -> ast.Constant:
-    """Return a bound that lies further out."""
-    return ast.Constant(-1e30 if number_of(number) <= 0 else 1e30)
+    """Return a bound on the same side that no number reaches."""
+    return ast.Constant(-1e30 if number_value(number) <= 0 else 1e30)
 
 
 def is_module(node: ast.AST | None) -> bool:
@@ -312,23 +319,31 @@ def is_module(node: ast.AST | None) -> bool:
     return isinstance(node, ast.Name) and node.id in ("np", "numpy", "torch", "F", "math")
 
 
-def regrouped(node: ast.BinOp) -> Iterator[ast.expr]:
-    """Yield the same operands in the same order, with a pair of brackets more, or one less."""
+def regrouped_calculations(node: ast.BinOp) -> Iterator[ast.expr]:
+    """Yield a calculation with a pair of brackets more, or one less, in every possible place.
+
+    The text of ``expression_text`` has a placeholder for each operand, so brackets are put into its
+    list of words, and Python's parser builds the new tree.
+    """
     leaves: list[ast.expr] = []
     text = expression_text(node, leaves)
     words = text.split()
-    operands = range(0, len(words), 2)
+    operands = range(0, len(words), 2)  # between them stand the operators
     for i, j in combinations(operands, 2):
-        put_in = [*words[:i], "(", *words[i : j + 1], ")", *words[j + 1 :]]
-        yield parsed_expression(" ".join(put_in), leaves)
+        bracketed = [*words[:i], "(", *words[i : j + 1], ")", *words[j + 1 :]]
+        yield parsed_expression(" ".join(bracketed), leaves)
     for k, leaf in enumerate(leaves):
-        if isinstance(leaf, ast.BinOp):
-            more = [*leaves]
-            yield parsed_expression(text.replace(f"_{k}_", expression_text(leaf, more)), more)
+        if isinstance(leaf, ast.BinOp):  # it stands in brackets
+            added = [*leaves]
+            yield parsed_expression(text.replace(f"_{k}_", expression_text(leaf, added)), added)
 
 
 def expression_text(node: ast.expr, leaves: list[ast.expr]) -> str:
-    """Return a calculation as text, with placeholders for what is none or stands in brackets."""
+    """Return a calculation as text: ``_0_ + _1_ * _2_``.
+
+    A placeholder stands for an operand that is no calculation, or for one in brackets. Its number
+    is the operand's place in ``leaves``, to which it is appended.
+    """
     if not isinstance(node, ast.BinOp):
         leaves.append(node)
         return f"_{len(leaves) - 1}_"
@@ -362,45 +377,82 @@ def precedence(node: ast.BinOp) -> int:
 
 
 def parsed_expression(text: str, leaves: list[ast.expr]) -> ast.expr:
-    """Parse a text that ``expression_text`` wrote, with ``leaves`` for its placeholders."""
+    """Return the tree of a text that ``expression_text`` wrote, with ``leaves`` put back in."""
 
-    class Filled(ast.NodeTransformer):
+    class PlaceholderFiller(ast.NodeTransformer):
+        """Puts the leaf of its number in the place of each placeholder."""
+
         def visit_Name(self, node: ast.Name) -> ast.expr:
+            """Return the leaf that a placeholder stands for."""
             return leaves[int(node.id.strip("_"))]
 
-    return Filled().visit(ast.parse(text, mode="eval").body)
+    return PlaceholderFiller().visit(ast.parse(text, mode="eval").body)
 
 
-OVER_AXES = {"softmax", "log_softmax", "logsumexp", "sum", "mean", "prod", "max", "min", "amax"}
-OVER_AXES |= {"amin", "argmax", "argmin", "std", "var", "all", "any", "cumsum", "sort", "argsort"}
-OVER_AXES |= {"unsqueeze", "squeeze", "expand_dims", "flatten", "transpose", "swapaxes", "movedim"}
-OVER_AXES |= {"cat", "concat", "concatenate", "stack", "size"}
+FUNCTIONS_OVER_AXES = {
+    "softmax",
+    "log_softmax",
+    "logsumexp",
+    "sum",
+    "mean",
+    "prod",
+    "max",
+    "min",
+    "amax",
+}
+FUNCTIONS_OVER_AXES |= {
+    "amin",
+    "argmax",
+    "argmin",
+    "std",
+    "var",
+    "all",
+    "any",
+    "cumsum",
+    "sort",
+    "argsort",
+}
+FUNCTIONS_OVER_AXES |= {
+    "unsqueeze",
+    "squeeze",
+    "expand_dims",
+    "flatten",
+    "transpose",
+    "swapaxes",
+    "movedim",
+}
+FUNCTIONS_OVER_AXES |= {"cat", "concat", "concatenate", "stack", "size"}
 AXIS_WORDS = {"dim", "axis", "dim0", "dim1", "axis1", "axis2", "start_dim"}
-AXIS_COUNTS = range(2, 6)  # that an array may have
+AXIS_COUNTS = range(2, 6)  # numbers of axes that an array may have
 
 
 def axes_from_the_end(tree: list[NodePlace]) -> Iterator[Change]:
-    """Yield changes that count axes from the end where they are counted from the front."""
+    """Yield changes that count axes from the end where they are counted from the front.
+
+    First in each call by itself, then in all calls together.
+    """
     calls = [(node, axes) for _, _, node in tree if (axes := axes_of(node))]
-    for places in [*([call] for call in calls), *([calls] if len(calls) > 1 else [])]:
+    groups = [[call] for call in calls]
+    if len(calls) > 1:
+        groups.append(calls)
+    for group in groups:
+        words = "With all axes counted from the end, as in {}"
+        if len(group) == 1:
+            words = "With the axes counted from the end in {}"
         for n_axes in AXIS_COUNTS:
-            puts = [p for _, axes in places for p in from_the_end(axes, n_axes)]
-            if puts:
-                words = "With the axes counted from the end in {}"
-                words = (
-                    words if len(places) == 1 else "With all axes counted from the end, as in {}"
-                )
-                yield Change(AXES, words, places[0][0], apply_all(puts))
+            applies = [p for _, axes in group for p in axis_changes(axes, n_axes)]
+            if applies:
+                yield Change(AXES, words, group[0][0], apply_all(applies))
 
 
 def axes_of(node: ast.AST) -> list[NodePlace]:
-    """Return where the axes stand that a call, or an index of a shape, counts from the front."""
+    """Return the places of the axes, counted from the front, in a call or an index of a shape."""
     if isinstance(node, ast.Subscript) and getattr(node.value, "attr", "") == "shape":
         return [NodePlace(node, ("slice", None), node.slice)] if is_axis(node.slice) else []
     if not isinstance(node, ast.Call):
         return []
     places: list[NodePlace] = []
-    if method_name(node) in OVER_AXES:
+    if method_name(node) in FUNCTIONS_OVER_AXES:
         places += [NodePlace(node, ("args", i), a) for i, a in enumerate(node.args)]
     places += [NodePlace(k, ("value", None), k.value) for k in node.keywords if k.arg in AXIS_WORDS]
     several = [
@@ -412,7 +464,7 @@ def axes_of(node: ast.AST) -> list[NodePlace]:
 
 
 def tuple_elements(node: ast.AST) -> list[ast.expr]:
-    """Return the elements of a tuple: of several axes in one argument."""
+    """Return the elements of a tuple, as of several axes in one argument; [] of another node."""
     return node.elts if isinstance(node, ast.Tuple) else []
 
 
@@ -421,15 +473,15 @@ def is_axis(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and type(node.value) is int and node.value >= 0
 
 
-def from_the_end(axes: list[NodePlace], n_axes: int) -> list[Callable]:
-    """Return the changes of a call's axes if an array has so many; none if one is beyond."""
+def axis_changes(axes: list[NodePlace], n_axes: int) -> list[Callable]:
+    """Return the ``apply`` for each axis, for an array of ``n_axes``; [] if one is too large."""
     if any(axis.node.value >= n_axes for axis in axes):
         return []
     return [put(*axis, ast.Constant(axis.node.value - n_axes)) for axis in axes]
 
 
 def overwritten_values(definition: ast.AST) -> Iterator[Change]:
-    """Yield changes that read, in a later line, what a name held before it was overwritten."""
+    """Yield changes that read, in a later line, the value of a name from before an assignment."""
     for function in [n for n in ast.walk(definition) if isinstance(n, ast.FunctionDef)]:
         known = {a.arg for a in ast.walk(function.args) if isinstance(a, ast.arg)}
         for block in blocks_in(function):
@@ -440,25 +492,30 @@ def overwritten_values(definition: ast.AST) -> Iterator[Change]:
                     reads = [p for s in later for p in nodes(s) if reads_name(p.node, name)]
                     for read in reads[:MAX_READS]:
                         words = f"With the `{name}` from before {{}} in a later line"
-                        yield Change(OVERWRITTEN, words, line, keep_value(block, line, name, read))
+                        yield Change(
+                            OVERWRITTEN, words, line, read_earlier_value(block, line, name, read)
+                        )
                 known |= {name} if name else set()
 
 
-def residual_sums(parent: ast.AST, node: ast.AST, names: Names) -> Made:
-    """Yield a call's result with a name added to it: a residual connection."""
+def residual_sums(parent: ast.AST, node: ast.AST, names: Names) -> NewNodes:
+    """Yield a call's result with a name added to it, as in a residual connection.
+
+    Only results that are returned or assigned, and not to an attribute.
+    """
     if not isinstance(node, ast.Call) or not isinstance(parent, ast.Return | ast.Assign):
         return
     if not isinstance(getattr(parent, "targets", [None])[0], ast.Attribute):
         for name in names.plain[:MAX_SUMMANDS]:
-            more = ast.BinOp(ast.Name(name, ast.Load()), ast.Add(), node)
-            yield SUMMAND, "With a name added to {}", more
+            added = ast.BinOp(ast.Name(name, ast.Load()), ast.Add(), node)
+            yield SUMMAND, "With a name added to {}", added
 
 
 def arguments_handed_on(definition: ast.AST) -> Iterator[Change]:
-    """Yield changes that give an argument, read nowhere, to a call that has a place for it.
+    """Yield changes that hand an argument on to a call, by a keyword that some call uses.
 
-    Where a layer is called several times, to all of its calls, and then to one; and what one of
-    these calls is given by name, to another.
+    Either a parameter that is read nowhere, to all calls of one layer and to each of them; or a
+    keyword argument of one call, to another call of the same layer.
     """
     calls_anywhere = [n for n in ast.walk(definition) if isinstance(n, ast.Call)]
     words = {k.arg for call in calls_anywhere for k in call.keywords if k.arg is not None}
@@ -471,33 +528,33 @@ def arguments_handed_on(definition: ast.AST) -> Iterator[Change]:
                 calls_by_layer.setdefault(ast.dump(place.node.func), []).append(place)
         for name, word in product(sorted(parameters - read - {"self"}), sorted(words)):
             for calls in calls_by_layer.values():
-                more = ast.keyword(word, ast.Name(name, ast.Load()))
-                puts = [put(*c, with_keyword(c.node, more)) for c in calls]
+                added = ast.keyword(word, ast.Name(name, ast.Load()))
+                applies = [put(*c, call_with_keyword(c.node, added)) for c in calls]
                 said = f"With `{name}` handed on in {{}}"
                 if len(calls) > 1:
                     where = f"{said} and wherever that is called"
-                    yield Change(HANDED_ON, where, calls[0].node, apply_all(puts))
-                for apply, call in zip(puts, calls, strict=True):
+                    yield Change(HANDED_ON, where, calls[0].node, apply_all(applies))
+                for apply, call in zip(applies, calls, strict=True):
                     yield Change(HANDED_ON, said, call.node, apply)
         for calls in calls_by_layer.values():
             for call, other in product(calls, calls):
                 keywords = {k.arg for k in call.node.keywords}
-                for more in [k for k in other.node.keywords if k.arg not in keywords]:
-                    said = f"With `{more.arg}`, which another call has, in {{}}"
-                    apply = put(*call, with_keyword(call.node, more))
+                for added in [k for k in other.node.keywords if k.arg not in keywords]:
+                    said = f"With `{added.arg}`, which another call has, in {{}}"
+                    apply = put(*call, call_with_keyword(call.node, added))
                     yield Change(HANDED_ON, said, call.node, apply)
 
 
-def with_keyword(call: ast.Call, keyword: ast.keyword) -> ast.Call:
+def call_with_keyword(call: ast.Call, keyword: ast.keyword) -> ast.Call:
     """Return a call with one more argument that is given by name."""
     return like(call, keywords=[*call.keywords, keyword])
 
 
-MAX_READS = 6  # later lines that may need the earlier value of a name
+MAX_READS = 6  # of a name in later lines, which are tried with its earlier value
 
 
 def blocks_in(function: ast.AST) -> Iterator[list[ast.stmt]]:
-    """Yield every list of statements: bodies, and what follows an ``else``."""
+    """Yield every list of statements in a function: each body, and that of each ``else``."""
     for node in ast.walk(function):
         for field in ("body", "orelse"):
             block = getattr(node, field, None)
@@ -517,22 +574,26 @@ def reads_name(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
 
 
-def keep_value(block: list[ast.stmt], line: ast.stmt, name: str, read: NodePlace) -> Callable:
+def read_earlier_value(
+    block: list[ast.stmt], line: ast.stmt, name: str, read: NodePlace
+) -> Callable:
     """Return the ``apply`` that keeps a name's value before a line, and reads it in another."""
-    before = f"{name}_before"
-    use = put(*read, ast.Name(before, ast.Load()))
+    kept_name = f"{name}_before"
+    read_kept_value = put(*read, ast.Name(kept_name, ast.Load()))
 
     def apply() -> Callable[[], None]:
-        assignment = ast.Assign([ast.Name(before, ast.Store())], ast.Name(name, ast.Load()))
+        """Insert the assignment that keeps the value, change the reading, return the undo."""
+        assignment = ast.Assign([ast.Name(kept_name, ast.Store())], ast.Name(name, ast.Load()))
         assignment = ast.fix_missing_locations(ast.copy_location(assignment, line))
         block.insert(block.index(line), assignment)
-        undo = use()
+        undo_reading = read_kept_value()
 
-        def back() -> None:
-            undo()
+        def undo() -> None:
+            """Take both back."""
+            undo_reading()
             block.remove(assignment)
 
-        return back
+        return undo
 
     return apply
 
@@ -540,27 +601,27 @@ def keep_value(block: list[ast.stmt], line: ast.stmt, name: str, read: NodePlace
 # --- something else in its place -----------------------------------------------------------------
 
 
-def replacements(parent: ast.AST, node: ast.AST, names: Names) -> Made:
-    """Yield what could stand in the place of a node: another number, name, operator or order."""
+def replacements(parent: ast.AST, node: ast.AST, names: Names) -> NewNodes:
+    """Yield what could replace a node: another number, name, operator, function or order."""
     if is_number(node):
         yield from other_numbers(parent, node)
     elif isinstance(node, ast.Constant) and type(node.value) is bool:
         kind = DEFAULT if isinstance(parent, ast.arguments) else TRUTH
-        yield kind, WITH.format("another truth value"), ast.Constant(not node.value)
+        yield kind, IN_PLACE_OF.format("another truth value"), ast.Constant(not node.value)
     elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
         called = isinstance(parent, ast.Call) and parent.func is node
         if not called:
             for name in names.plain:
                 if name != node.id and node.id in names.plain:
-                    yield NAME, WITH.format("another name"), ast.Name(name, ast.Load())
+                    yield NAME, IN_PLACE_OF.format("another name"), ast.Name(name, ast.Load())
     elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
         yield from other_attributes(node, names)
     elif isinstance(node, ast.BinOp | ast.AugAssign | ast.BoolOp):
         for other in OPERATORS.get(type(node.op), ()):
             yield OPERATOR, "With another operator in {}", like(node, op=other())
         if isinstance(node, ast.BinOp) and not isinstance(node.op, ast.Add | ast.Mult):
-            turned = like(node, left=node.right, right=node.left)
-            yield ORDER, "With the two sides of {} exchanged", turned
+            transposed = like(node, left=node.right, right=node.left)
+            yield ORDER, "With the two sides of {} exchanged", transposed
     elif isinstance(node, ast.Compare) and len(node.ops) == 1:
         for other in OPERATORS.get(type(node.ops[0]), ()):
             yield OPERATOR, "With another comparison in {}", like(node, ops=[other()])
@@ -571,15 +632,15 @@ def replacements(parent: ast.AST, node: ast.AST, names: Names) -> Made:
         yield IN_PLACE, "With a new array in place of {}", ast.Assign([node.target], value)
 
 
-def other_numbers(parent: ast.AST, node: ast.AST) -> Made:
-    """Yield other numbers in the place of one; in a signature they are other defaults."""
+def other_numbers(parent: ast.AST, node: ast.AST) -> NewNodes:
+    """Yield other numbers to replace one; in a signature they are other defaults."""
     kind = DEFAULT if isinstance(parent, ast.arguments) else NUMBER
-    for other in others_than(number_of(node)):
-        yield kind, WITH.format("another number"), ast.Constant(other)
+    for other in numbers_meant(number_value(node)):
+        yield kind, IN_PLACE_OF.format("another number"), ast.Constant(other)
 
 
-def others_than(value: Any) -> list[Any]:
-    """Yield numbers that may be meant in place of one."""
+def numbers_meant(value: Any) -> list[Any]:
+    """Return the numbers that may be meant in place of one, the likeliest first."""
     if type(value) is int:
         others: list[Any] = [-1, -2, 0, 1, 2, -3, value - 1, value + 1, -value, 2 * value, 0.5, 3]
     else:
@@ -588,13 +649,13 @@ def others_than(value: Any) -> list[Any]:
     return [other for other in dict.fromkeys(others) if other != value]
 
 
-def other_attributes(node: ast.Attribute, names: Names) -> Made:
-    """Yield other attributes of ``self``, and functions that are mistaken for the one named."""
+def other_attributes(node: ast.Attribute, names: Names) -> NewNodes:
+    """Yield other attributes of ``self``, and functions that are confused with the one named."""
     is_of_self = isinstance(node.value, ast.Name) and node.value.id == "self"
     if is_of_self:
         for name in names.of_self:
             if name != node.attr:
-                yield NAME, WITH.format("another name"), like(node, attr=name)
+                yield NAME, IN_PLACE_OF.format("another name"), like(node, attr=name)
     for group in SIMILAR_FUNCTIONS:
         if node.attr in group:
             for name in sorted(group - {node.attr}):
@@ -604,15 +665,15 @@ def other_attributes(node: ast.Attribute, names: Names) -> Made:
         yield FUNCTION, "With other axes exchanged in {}", like(node, attr="mT")
 
 
-def other_calls(node: ast.Call) -> Made:
-    """Yield a call with two arguments exchanged, and a transpose in place of a reshape."""
+def other_calls(node: ast.Call) -> NewNodes:
+    """Yield a transpose in place of a reshape, and a call with two arguments exchanged."""
     if (
         method_name(node) in ("reshape", "view")
         and len(node.args) == 2
         and isinstance(node.func, ast.Attribute)
     ):
-        turned = ast.Attribute(node.func.value, "mT", ast.Load())
-        yield RESHAPED, "With the axes exchanged in place of {}", turned
+        transposed = ast.Attribute(node.func.value, "mT", ast.Load())
+        yield RESHAPED, "With the axes exchanged in place of {}", transposed
     for i in range(len(node.args) - 1):
         args = [*node.args]
         args[i], args[i + 1] = args[i + 1], args[i]
@@ -622,8 +683,8 @@ def other_calls(node: ast.Call) -> Made:
 # --- something less ------------------------------------------------------------------------------
 
 
-def omissions(parent: ast.AST, node: ast.AST, names: Names) -> Made:
-    """Yield what is left where a part is left out: a side, a call, a whole statement."""
+def omissions(parent: ast.AST, node: ast.AST, names: Names) -> NewNodes:
+    """Yield a node without one part: a side, a call, a condition, a whole statement."""
     side = "Without one side of {}"
     if isinstance(node, ast.BinOp):
         yield MUCH, side, node.left
@@ -647,8 +708,8 @@ def omissions(parent: ast.AST, node: ast.AST, names: Names) -> Made:
             yield MUCH, "Without the condition of {}", like(node, test=ast.Constant(True))
 
 
-def shortenings(parent: ast.AST, node: ast.AST, names: Names) -> Made:
-    """Yield what is left without a sign, a keyword, the last argument, or the bounds of a slice."""
+def shortenings(parent: ast.AST, node: ast.AST, names: Names) -> NewNodes:
+    """Yield a node without its sign, a keyword, the last argument, or the bounds of a slice."""
     if isinstance(node, ast.UnaryOp) and not is_number(node):
         yield MUCH, "Without the sign in front of {}", node.operand
     elif isinstance(node, ast.Call):
@@ -664,15 +725,15 @@ def shortenings(parent: ast.AST, node: ast.AST, names: Names) -> Made:
 # --- something more ------------------------------------------------------------------------------
 
 
-def additions(parent: ast.AST, node: ast.AST, names: Names) -> Made:
+def additions(parent: ast.AST, node: ast.AST, names: Names) -> NewNodes:
     """Yield a node with something small added: a kept axis, a transposition, a sign, a root."""
     if isinstance(node, ast.Call) and method_name(node) in REDUCTIONS:
         for word in ("keepdim", "keepdims"):
-            more = [*node.keywords, ast.keyword(word, ast.Constant(True))]
-            yield LITTLE, "With the axis kept in {}", like(node, keywords=more)
+            added = [*node.keywords, ast.keyword(word, ast.Constant(True))]
+            yield LITTLE, "With the axis kept in {}", like(node, keywords=added)
         last = [*node.keywords, ast.keyword("axis", ast.Constant(-1))]
         yield LITTLE, "With an axis named in {}", like(node, keywords=last)
-    if not isinstance(node, ast.expr) or not is_used(parent, node):
+    if not isinstance(node, ast.expr) or not is_value_used(parent, node):
         return
     constant_1 = ast.Constant(1)
     yield LITTLE, "With the last two axes of {} exchanged", ast.Attribute(node, "mT", ast.Load())
@@ -681,7 +742,7 @@ def additions(parent: ast.AST, node: ast.AST, names: Names) -> Made:
     yield LITTLE, "With one less than {}", ast.BinOp(node, ast.Sub(), constant_1)
     yield LITTLE, "With another sign of {}", ast.UnaryOp(ast.USub(), node)
     yield LITTLE, "With the root of {}", ast.BinOp(node, ast.Pow(), ast.Constant(0.5))
-    if not isinstance(parent, ast.Call):  # no sizes of arrays
+    if not isinstance(parent, ast.Call):  # a squared argument may be a size: a huge array
         yield LITTLE, "With the square of {}", ast.BinOp(node, ast.Pow(), ast.Constant(2))
     yield LITTLE, "With 1 less {}", ast.BinOp(constant_1, ast.Sub(), node)
     if isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.BinOp):
@@ -693,15 +754,15 @@ def additions(parent: ast.AST, node: ast.AST, names: Names) -> Made:
             yield LITTLE, "With an axis more in {}", ast.Subscript(node, where, ast.Load())
 
 
-def names_for_numbers(parent: ast.AST, node: ast.AST, names: Names) -> Made:
-    """Yield each of the definition's names in the place of a number."""
+def names_for_numbers(parent: ast.AST, node: ast.AST, names: Names) -> NewNodes:
+    """Yield each of the definition's names to replace a number."""
     if is_number(node) and not isinstance(parent, ast.arguments):
         for name in names.plain:
-            yield NUMBER, WITH.format("a name"), ast.Name(name, ast.Load())
+            yield NUMBER, IN_PLACE_OF.format("a name"), ast.Name(name, ast.Load())
 
 
-def is_used(parent: ast.AST, node: ast.AST) -> bool:
-    """True if something is computed with an expression that is no constant or condition."""
+def is_value_used(parent: ast.AST, node: ast.AST) -> bool:
+    """True if a node is an expression, no constant, list or condition, whose value is used."""
     if isinstance(node, ast.Constant | ast.Compare | ast.Lambda | ast.Slice | ast.Starred):
         return False
     if isinstance(node, ast.Tuple | ast.List | ast.Dict | ast.ListComp | ast.GeneratorExp):
@@ -714,7 +775,7 @@ def is_used(parent: ast.AST, node: ast.AST) -> bool:
 
 
 def lines_exchanged(definition: ast.AST) -> Iterator[Change]:
-    """Yield each exchange of two simple statements that follow each other."""
+    """Yield each exchange of two neighbouring statements that contain no others."""
     simple = ast.Assign | ast.AugAssign | ast.Expr
     bodies = [getattr(node, "body", None) for node in ast.walk(definition)]
     for block in [body for body in bodies if isinstance(body, list)]:
@@ -725,29 +786,31 @@ def lines_exchanged(definition: ast.AST) -> Iterator[Change]:
 
 
 def numbers_everywhere(tree: list[NodePlace]) -> Iterator[Change]:
-    """Yield other numbers for one that stands in several places, changed in all of them."""
+    """Yield changes of one number to another in all of the several places where it stands."""
     places_by_number: dict[Any, list[NodePlace]] = {}
     for place in tree:
         if is_number(place.node) and not isinstance(place.parent, ast.arguments):
-            number = number_of(place.node)
+            number = number_value(place.node)
             places_by_number.setdefault((type(number), number), []).append(place)
     for (_, value), places in places_by_number.items():
         if len(places) > 1:
-            for other in others_than(value):
-                puts = [put(*place, ast.Constant(other)) for place in places]
+            for other in numbers_meant(value):
+                applies = [put(*place, ast.Constant(other)) for place in places]
                 words = "With another number wherever {} stands"
-                yield Change(NUMBERS_CHANGED, words, places[0].node, apply_all(puts))
+                yield Change(NUMBERS_CHANGED, words, places[0].node, apply_all(applies))
 
 
-def apply_all(puts: list[Callable]) -> Callable:
-    """Return the ``apply`` of several changes that are made together."""
+def apply_all(applies: list[Callable]) -> Callable:
+    """Return the ``apply`` of several changes that are made, and undone, together."""
 
     def apply() -> Callable[[], None]:
-        undoings = [action() for action in puts]
+        """Make all changes, and return the function that undoes them."""
+        undo_functions = [apply_one() for apply_one in applies]
 
         def undo() -> None:
-            for action in undoings:
-                action()
+            """Undo all changes."""
+            for undo_one in undo_functions:
+                undo_one()
 
         return undo
 
@@ -758,6 +821,7 @@ def swap_with_next(block: list, i: int) -> Callable:
     """Return the ``apply`` that exchanges a statement of a block with the one after it."""
 
     def apply() -> Callable[[], None]:
+        """Exchange the two statements, and return the function that exchanges them back."""
         block[i], block[i + 1] = block[i + 1], block[i]
         return lambda: block.__setitem__(slice(i, i + 2), [block[i + 1], block[i]])
 
@@ -778,14 +842,14 @@ def is_minus(node: ast.UnaryOp) -> bool:
     return isinstance(node.op, ast.USub)
 
 
-def number_of(number: Any) -> Any:
+def number_value(number: Any) -> Any:
     """Return the value of a node for which ``is_number`` is true, its minus sign included."""
     operand = getattr(number, "operand", None)
     return number.value if operand is None else -operand.value
 
 
 def names_in(definition: ast.AST) -> list[str]:
-    """Return the parameters and the names that are assigned to."""
+    """Return the parameters and the names assigned to in a definition, without ``self``."""
     names = [n.arg for n in ast.walk(definition) if isinstance(n, ast.arg)]
     for n in ast.walk(definition):
         if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store):
@@ -815,6 +879,6 @@ def method_name(node: ast.Call) -> str:
 
 
 def like(node: ast.AST, **changed: Any) -> Any:
-    """Return the same node but for what is changed."""
+    """Return a copy of a node with other values in some fields."""
     fields = {name: getattr(node, name) for name in node._fields}
     return type(node)(**{**fields, **changed})

@@ -1,6 +1,7 @@
-"""A default that is not the exercise's: wrong where an argument is left out, right where it is not.
+"""Wrong defaults: one that is not the exercise's, and a mutable one that all calls share.
 
-The cases that are wrong are tried once more, with the exercise's own default handed over.
+The answer is wrong only where an argument is left out. So the wrong cases are tried once more with
+the exercise's default, or a new list, handed over.
 """
 
 import inspect
@@ -8,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from attncourse.checks.exercise import Case, Exercise, Mistake
-from attncourse.checks.explaining.signatures import in_code
-from attncourse.checks.trying.asking import asking
+from attncourse.checks.explaining.signatures import default_as_code
+from attncourse.checks.trying.asking import bring_back_changes
 from attncourse.checks.trying.outcome import run
 from attncourse.checks.trying.trials import Trial, problem_with
 from attncourse.support.alarm import TimeUp
@@ -17,17 +18,18 @@ from attncourse.support.alarm import TimeUp
 SHARED_DEFAULT = "a default that all calls share"
 
 
-def other_default(
+def other_default_mistake(
     exercise: Exercise, implementation: Callable, trials: tuple[Trial, ...]
 ) -> Mistake | None:
-    """Return the mistake, if handing a default over makes everything right that leaves it out.
+    """Return the mistake, if wrong cases become right once a default is handed over; else None.
 
-    Raises ``TimeUp`` where such a call does not return: nothing can be asked after that.
+    That has to hold for all wrong cases that leave this argument out, and these have to be at least
+    half of the wrong ones. Raises ``TimeUp`` for a call that hangs: none may follow it.
     """
     wrong = [t for t in trials if t.wrong and t.case.raises is None]
     for name, default in defaults_of(exercise.reference).items():
         tried = [
-            (t, case) for t in wrong if (case := with_default(t.case, name, default, exercise))
+            (t, case) for t in wrong if (case := case_with_default(t.case, name, default, exercise))
         ]
         enough = max(1, len(wrong) / 2)
         if len(tried) < enough:
@@ -36,22 +38,22 @@ def other_default(
         for trial, case in tried:
             result = default_mends(exercise, implementation, trial, case)
             if result is False:
-                break  # one that is wrong settles it
+                break  # the default is not the mistake
             results.append(result)
         if len(results) == len(tried) and results.count(True) >= enough:
-            # Once more as it was: what is wrong once and right once is decided by lot.
+            # The cases as they were, once more: right now, the answer differs by chance.
             if any(default_mends(exercise, implementation, t, t.case) for t, _ in tried):
                 return None
             return Mistake(
                 f"another default for {name}",
-                f"Your answer is right where the call gives `{name}={in_code(default)}`, and wrong "
-                f"where {name} is left out. The exercise says that it is the same then.",
+                f"Your answer is right where the call gives `{name}={default_as_code(default)}`, "
+                f"and wrong where {name} is left out. The exercise says that it is the same then.",
             )
     return None
 
 
 def defaults_of(function: Callable) -> dict[str, object]:
-    """Return the parameters of a function that have defaults, with these."""
+    """Return a function's defaults, by parameter; {} where its signature cannot be read."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # it is in another process, or has none to read
@@ -59,8 +61,11 @@ def defaults_of(function: Callable) -> dict[str, object]:
     return {p.name: p.default for p in parameters if p.default is not p.empty}
 
 
-def with_default(case: Case, name: str, default: object, exercise: Exercise) -> Case | None:
-    """Return the case with an argument handed over that it leaves out; None where it does not."""
+def case_with_default(case: Case, name: str, default: object, exercise: Exercise) -> Case | None:
+    """Return the case with a default handed over; None if it gives that argument already.
+
+    A module's default is handed to its constructor (``make``).
+    """
     if "make" in case.kwargs:
         args, settings = case.kwargs["make"]
         if name in settings or len(args) > parameter_place(exercise.reference, name):
@@ -79,8 +84,11 @@ def parameter_place(reference: Callable, name: str) -> int:
 def default_mends(
     exercise: Exercise, implementation: Callable, trial: Trial, case: Case
 ) -> bool | None:
-    """True if a case is right with this default; None where its caller takes no such argument."""
-    with asking():
+    """Return whether a changed case is right, compared with its trial; None where it raises.
+
+    It raises where the caller takes no such argument. Raises ``TimeUp`` for a call that hangs.
+    """
+    with bring_back_changes():
         outcome = run(exercise, implementation, case)
     if outcome.kind == "hung":
         raise TimeUp
@@ -89,22 +97,22 @@ def default_mends(
     return problem_with(trial.case, trial.expected, outcome, brief=True) is None
 
 
-def shared_default(
+def shared_default_mistake(
     exercise: Exercise, implementation: Callable, trials: tuple[Trial, ...]
 ) -> Mistake | None:
-    """Return the mistake, if a list, dictionary or set that is a default is what calls share.
+    """Return the mistake of a list, dict or set as a default, which all calls share; else None.
 
-    That is so where a new one handed over makes everything right. Raises ``TimeUp`` as
-    ``other_default`` does.
+    It is found if all wrong cases become right once each call gets a new one. Raises ``TimeUp`` for
+    a call that hangs.
     """
     wrong = [t for t in trials if t.wrong]
     for name, default in defaults_of(implementation).items():
         if type(default) not in (list, dict, set) or not wrong:
             continue
-        made = type(default)
-        anew = with_new(implementation, name, made)
-        if all(default_mends(exercise, anew, t, t.case) for t in wrong):
-            new = in_code(made())
+        kind = type(default)
+        with_new = with_new_default(implementation, name, kind)
+        if all(default_mends(exercise, with_new, t, t.case) for t in wrong):
+            new = default_as_code(kind())
             return Mistake(
                 SHARED_DEFAULT,
                 f"`{name}={new}` is made once, when the function is defined, and each "
@@ -114,10 +122,11 @@ def shared_default(
     return None
 
 
-def with_new(implementation: Callable, name: str, made: type) -> Callable:
-    """Return the implementation with a new list for each call, whoever calls it."""
+def with_new_default(implementation: Callable, name: str, kind: type) -> Callable:
+    """Return the implementation with a new list, dict or set for each call that leaves it out."""
 
-    def called(*args: object, **kwargs: object) -> object:
-        return implementation(*args, **{name: made(), **kwargs})
+    def call_with_new(*args: object, **kwargs: object) -> object:
+        """Return the implementation's result with a new default, unless the call gives one."""
+        return implementation(*args, **{name: kind(), **kwargs})
 
-    return called
+    return call_with_new

@@ -1,7 +1,7 @@
-"""Which argument a wrong result does not follow from, though the right one does.
+"""Arguments that an answer does not use, although the right result depends on them.
 
-In a case that is wrong one argument is exchanged for that of another draw. The right result
-changes; where the answer's does not, in every case that was tried, it does not use the argument.
+In a wrong case one argument is exchanged for that of another draw, so that the right result
+changes. If the answer's result never does, in several tries, it does not use the argument.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,33 +11,33 @@ from typing import Any
 import numpy as np
 
 from attncourse.checks.exercise import Case, Exercise
-from attncourse.checks.trying.asking import asking
+from attncourse.checks.trying.asking import bring_back_changes
 from attncourse.checks.trying.compare import as_numbers, difference
 from attncourse.checks.trying.outcome import Outcome, is_unchanged, named_arguments, run
 from attncourse.checks.trying.trials import N_FURTHER_DRAWS, ReferenceOutcome, Trial, draw
 
-MAX_CALLS_PER_ARGUMENT = 12  # any of which may show that it counts
+MAX_CALLS_PER_ARGUMENT = 12  # after which it counts as not used
 MIN_CALLS_PER_ARGUMENT = 3
-MAX_ARGUMENTS = 6  # of a case: a model has dozens of weights
+MAX_ARGUMENTS = 6  # of a case that is tried: a model has dozens of weights
 
 
 def ignored_arguments(
     exercise: Exercise, implementation: Callable, trials: tuple[Trial, ...], seed: int
 ) -> list[str]:
-    """Return the names of the arguments that an answer does not use."""
+    """Return the names of the arguments that an answer does not use; [] after a call that hangs."""
     votes: dict[str, list[bool]] = {}
     for number, trial in enumerate(trials):
-        if not comparable(trial):
+        if not is_comparable(trial):
             continue
         names = [name for name, _ in named_arguments(exercise, trial.case)]
-        for key, case in exchanges(exercise, number, trial, seed):
+        for key, case in exchanged_cases(exercise, number, trial, seed):
             name = names[key] if isinstance(key, int) else key
             votes_of_name = votes.setdefault(name, [])
             if len(votes_of_name) < MAX_CALLS_PER_ARGUMENT and False not in votes_of_name:
-                with asking():
+                with bring_back_changes():
                     outcome = run(exercise, implementation, case)
                 if outcome.kind == "hung":
-                    return []  # nothing can be asked of it any more
+                    return []  # the answer may not be called any more
                 votes_of_name.append(same_numbers(outcome, trial.outcome))
     return [
         name
@@ -46,8 +46,8 @@ def ignored_arguments(
     ]
 
 
-def comparable(trial: Trial) -> bool:
-    """True if an array was returned, it is wrong, and the call has few arguments."""
+def is_comparable(trial: Trial) -> bool:
+    """True if a trial returned a wrong array without NaN, and its call has few arguments."""
     if not trial.wrong or trial.expected.kind != "value" or trial.outcome.kind != "value":
         return False
     few = len(trial.case.args) + len(trial.case.kwargs) <= MAX_ARGUMENTS
@@ -55,15 +55,19 @@ def comparable(trial: Trial) -> bool:
 
 
 def has_nan(value: Any) -> bool:
-    """True if a result contains NaN, which hides how it was computed."""
+    """True if a result contains NaN, which stays NaN whatever the other arguments are."""
     array = as_numbers(value)
     return array is not None and array.dtype.kind == "f" and bool(np.isnan(array).any())
 
 
-def exchanges(
+def exchanged_cases(
     exercise: Exercise, number: int, trial: Trial, seed: int
 ) -> Iterator[tuple[int | str, Case]]:
-    """Yield each way to exchange one argument of a case that changes the right result."""
+    """Yield cases with one argument exchanged that have another right result.
+
+    Before each comes the argument's place, or its keyword. ``number`` is the trial's place in the
+    draw: the new value is that of the case at the same place of another draw.
+    """
     case = trial.case
     for more in range(1, 1 + N_FURTHER_DRAWS):
         others = draw(exercise, seed + more)
@@ -71,23 +75,23 @@ def exchanges(
         pairs = [*enumerate(zip(case.args, other.args, strict=False))]
         pairs += [(key, (value, other.kwargs.get(key))) for key, value in case.kwargs.items()]
         for key, (value, new) in pairs:
-            if not exchangeable(value, new):
+            if not is_exchangeable(value, new):
                 continue
-            changed = with_argument(case, key, new)
+            changed = case_with_argument(case, key, new)
             right = run(exercise, exercise.reference, changed)
             if right.kind == "value" and not same_numbers(right, trial.expected):
                 yield key, changed
 
 
-def with_argument(case: Case, key: int | str, new: Any) -> Case:
-    """Return the case with a new argument at a place, or under a keyword."""
+def case_with_argument(case: Case, key: int | str, new: Any) -> Case:
+    """Return the case with a new value for the argument at a place, or with a keyword."""
     if isinstance(key, str):
         return replace(case, kwargs={**case.kwargs, key: new})
     return replace(case, args=(*case.args[:key], new, *case.args[key + 1 :]))
 
 
-def exchangeable(value: Any, new: Any) -> bool:
-    """True if two values have one type and one shape, and differ."""
+def is_exchangeable(value: Any, new: Any) -> bool:
+    """True if two values have one type and one shape, differ, and are no functions."""
     alike = type(value) is type(new) and getattr(value, "shape", ()) == getattr(new, "shape", ())
     return alike and value is not None and not callable(value) and not is_unchanged(value, new)
 

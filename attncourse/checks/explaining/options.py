@@ -1,7 +1,7 @@
 """Mistakes in one branch: wrong where an option is given, or has some value, and right elsewhere.
 
-``if pre_norm: …`` has two branches, and a mistake in one of them does what the same mistake in both
-does, but only there.
+``if pre_norm: …`` has two branches. An answer with a mistake in one of them gives the results of
+the known mistake in calls that take this branch, and right results in the others.
 """
 
 import inspect
@@ -14,11 +14,15 @@ from attncourse.checks.callers.calls import call_with_each_gradient, call_with_g
 from attncourse.checks.exercise import call_it
 from attncourse.checks.trying.trials import ReferenceOutcome, Trial
 
-MIN_CASES_A_SIDE = 2  # inside and outside of a branch
+MIN_CASES_A_SIDE = 2  # wrong ones inside a branch, right ones outside
 
 
 def options_of(trial: Trial) -> set[str]:
-    """Return the options of a call besides its arrays: ``mask is given``, ``pre_norm=False``."""
+    """Return a call's options as texts: "`mask` is given", "`pre_norm=False`".
+
+    Those are arguments that a call may leave out, if the case's caller hands its arguments on to
+    the answer, and everything with which a module is built.
+    """
     kwargs = trial.case.kwargs
     use = trial.case.use
     handed_on = getattr(use, "func", use) in (call_it, call_with_gradients, call_with_each_gradient)
@@ -29,13 +33,17 @@ def options_of(trial: Trial) -> set[str]:
         for settings in all_settings:
             named |= settings if isinstance(settings, dict) else {}
     inputs = kwargs.get("inputs", ())
+    # Inputs of a module besides the first, a mask say: any value that is not None will do.
     named |= dict.fromkeys(inputs[1:] if isinstance(inputs, tuple) else (), call_it)
     plain = {f"`{k}={v!r}`" for k, v in named.items() if type(v) in (bool, str, type(None))}
     return plain | {f"`{k}` is given" for k, v in named.items() if v is not None}
 
 
 def optional_arguments(trial: Trial) -> dict[str, Any]:
-    """Return the arguments of a call that it need not have, by position or name, by their names."""
+    """Return the arguments that a call gives and may leave out, by name.
+
+    Without the reference, whose signature says that, all keywords are taken for such.
+    """
     case, expected = trial.case, trial.expected
     if not isinstance(expected, ReferenceOutcome):
         return dict(case.kwargs)
@@ -50,30 +58,30 @@ signature_of = lru_cache(maxsize=None)(inspect.signature)
 
 
 def case_branches(trials: tuple[Trial, ...]) -> Iterator[tuple[str, list[int]]]:
-    """Yield each "only where …" outside which every case is right, with the cases it is about.
+    """Yield each branch that may hold the mistake, "only where …", with the places of its cases.
 
-    In half of these something is wrong at least.
+    Outside of it every case is right, and at least half of the cases in it are wrong.
     """
-    taken = [options_of(trial) for trial in trials]
-    for option in sorted(set().union(*taken)):
-        with_option = [i for i, options in enumerate(taken) if option in options]
-        elsewhere = [i for i, options in enumerate(taken) if option not in options]
-        yield from filled_branch(trials, f"only where {option}", with_option, elsewhere)
-        yield from filled_branch(trials, f"except where {option}", elsewhere, with_option)
+    options_by_case = [options_of(trial) for trial in trials]
+    for option in sorted(set().union(*options_by_case)):
+        inside = [i for i, options in enumerate(options_by_case) if option in options]
+        outside = [i for i, options in enumerate(options_by_case) if option not in options]
+        yield from filled_branch(trials, f"only where {option}", inside, outside)
+        yield from filled_branch(trials, f"except where {option}", outside, inside)
 
 
 def filled_branch(
     trials: tuple[Trial, ...], words: str, places: list[int], elsewhere: list[int]
 ) -> Iterator[tuple[str, list[int]]]:
-    """Yield a branch, with its words, if the mistake fills it and nothing is wrong elsewhere.
+    """Yield a branch, (words, places), if it may hold the mistake; else nothing.
 
-    At least half of the cases in it are wrong, and ``MIN_CASES_A_SIDE`` cases lie on either side.
+    All cases ``elsewhere`` are right, at least half of those at ``places`` are wrong, and neither
+    are fewer than ``MIN_CASES_A_SIDE``.
     """
+    if any(trials[i].stands_out for i in elsewhere):
+        return
     wrong = [i for i in places if trials[i].stands_out]
-    if (
-        any(trials[i].stands_out for i in elsewhere)
-        or min(len(wrong), len(elsewhere)) < MIN_CASES_A_SIDE
-    ):
+    if min(len(wrong), len(elsewhere)) < MIN_CASES_A_SIDE:
         return
     if 2 * len(wrong) >= len(places):
         yield words, places

@@ -1,10 +1,9 @@
-"""The place of a mistake that nobody foresaw: the one change in the code that mends everything.
+"""The place of an unknown mistake: the one change in the answer's code that mends everything.
 
-The answer's source is varied, one change at a time (another number, name, operator, order), then
-two in one line, then two in different lines of which the first alone makes some cases right. Each
-variant runs on the cases. Where one is right in every case, and in fresh ones, the change says
-where the mistake is and of what kind. It is not told in full: what belongs there is the student's
-to find.
+Variants of the answer's source are tried: with one change (another number, name, operator, order),
+then with two in one line, then with two in different lines, of which the first alone makes some
+cases right. If a variant is right in every case, and in fresh ones, the change says where the
+mistake is and of what kind. What belongs there is not told: the student is to find it.
 """
 
 import ast
@@ -43,9 +42,9 @@ from attncourse.checks.explaining.changes import (
     changes,
     method_name,
 )
-from attncourse.checks.explaining.effort import calls_around, calls_of_case, work_in
+from attncourse.checks.explaining.effort import calls_around, calls_of_case, measured_calls
 from attncourse.checks.trying.compare import as_numbers
-from attncourse.checks.trying.outcome import is_students, is_unwritten, quiet, run
+from attncourse.checks.trying.outcome import is_student_file, is_unwritten, quiet, run
 from attncourse.checks.trying.trials import (
     N_FURTHER_DRAWS,
     Trial,
@@ -60,17 +59,19 @@ try:
 except ImportError:  # Windows
     resource = None
 
-MAX_CALLS_OF_VARIANTS = 1_200_000  # for all variants, and as much again for one that seems right
-MAX_CALLS_OF_PAIRS = 800_000  # for two changes at a time
-MAX_STATEMENTS_FOR_PAIRS = 15  # of a definition in which two changes are tried
-CALLS_PER_LIST = 15_000  # calls that a list of changes counts as
-CALLS_PER_VARIANT = 1500  # calls that making a variant counts as
-# Seconds of processor time after which no variant is tried, whatever was counted.
-MAX_SECONDS_OF_VARIANTS = 6.0
+# Budgets in calls (see ``effort``). One that seems right may spend as much again to be confirmed.
+MAX_CALLS_OF_VARIANTS = 1_200_000  # for all variants with one change
+MAX_CALLS_OF_PAIRS = 800_000  # for those with two changes, in one line and in several
+MAX_STATEMENTS_FOR_PAIRS = 15  # in a definition; in a longer one no two changes of a line are tried
+CALLS_PER_LIST = 15_000  # that making a list of changes counts as
+CALLS_PER_VARIANT = 1500  # that compiling a variant counts as
+MAX_SECONDS_OF_VARIANTS = 6.0  # of processor time, after which none is tried, whatever was counted
 MAX_SECONDS_PER_CALL = 0.25  # for one call of a variant: a change may make a loop that never ends
-MAX_EXTRA_BYTES = 1 << 28
-KINDS_TO_PAIR = (NUMBER, TRUTH, OPERATOR, FUNCTION, NAME)  # which people make two of in a line
-KINDS_LIKELIEST_FIRST = (
+MAX_EXTRA_BYTES = 1 << 28  # of memory, 256 MiB: a change may make a huge array
+# Kinds of mistakes that people make twice in a line.
+KINDS_TO_PAIR = (NUMBER, TRUTH, OPERATOR, FUNCTION, NAME)
+# Kinds that people make once in a line and once in another.
+KINDS_ACROSS_LINES = (
     *KINDS_TO_PAIR,
     AXES,
     BOUND,
@@ -81,20 +82,19 @@ KINDS_LIKELIEST_FIRST = (
     FILLED,
     GUARD,
     HANDED_ON,
-)
-KINDS_LIKELIEST_FIRST += (
     IN_PLACE,
     ORDER,
     SUMMAND,
-)  # which people make one of in a line, and one in another
+)
 TWO_IN_A_LINE = "two mistakes in one line"
 TWO_IN_TWO_PLACES = "two mistakes, in two places"
-MAX_FIRST_CHANGES = 2  # changes after which some cases are right, that a second one is tried beside
+MAX_FIRST_CHANGES = 2  # that make some cases right and are tried together with a second one
 SOFTMAX_OF_ONE = "a softmax along an axis of length 1"
 SOFTMAX_AXIS_HINT = (
     "A softmax shares a 1 among the numbers along its axis: that has to be the keys' axis."
 )
 MAX_LINE_CHARACTERS = 70  # that are shown
+# An answer that reads one of these names may do more than compute: variants of it are not run.
 NAMES_OF_OUTSIDE = {
     "open",
     "exec",
@@ -111,14 +111,14 @@ NAMES_OF_OUTSIDE = {
 
 @dataclass(frozen=True)
 class AnswerSource:
-    """The definition of an answer: its tree, the text it stands in, and what it can see."""
+    """An answer's source: its definition as a syntax tree, the lines of its file, its globals."""
 
     definition: ast.FunctionDef | ast.ClassDef
     lines: list[str]
     names: dict[str, Any]
 
-    def made(self) -> Callable:
-        """Return the answer as its tree is now."""
+    def compiled(self) -> Callable:
+        """Return the function or class that the tree, as it is now, defines."""
         module = ast.Module([self.definition], type_ignores=[])
         names = dict(self.names)
         with quiet():
@@ -130,14 +130,15 @@ class AnswerSource:
         return self.lines[node.lineno - 1].strip()
 
     def text(self, node: ast.AST) -> str:
-        """Return a piece of the code as it was written."""
+        """Return a node's code as it was written; of a new node, as Python would write it."""
         return ast.get_source_segment("".join(self.lines), node) or ast.unparse(node)
 
 
 class RepairSearch:
     """A search for changes of an answer's source after which every case is right.
 
-    It has a budget of calls, a limit on the clock, and stops after two endless variants.
+    It has a budget of calls and a limit of time, and gives up after two variants that hang.
+    ``helpful`` collects the changes that make some cases right, with how many.
     """
 
     def __init__(
@@ -148,11 +149,11 @@ class RepairSearch:
         trials: tuple[Trial, ...],
         seed: int,
     ):
-        """Order the cases, and measure what a call of the answer takes of the budget."""
+        """Put the cases in order, and measure how many calls of the budget one takes."""
         self.exercise = exercise
-        self.limited = replace(exercise, limit=min(MAX_SECONDS_PER_CALL, exercise.limit))
+        self.limited_exercise = replace(exercise, limit=min(MAX_SECONDS_PER_CALL, exercise.limit))
         self.source, self.seed = source, seed
-        # Most variants fall at the first case: one that is wrong, and quickly tried.
+        # Most variants fail in the first case: one that is wrong now and takes few calls.
         weights = [calls_of_case(exercise, i) for i in range(len(trials))]
         self.order = sorted(
             zip(weights, trials, strict=True),
@@ -160,37 +161,41 @@ class RepairSearch:
         )
         self.n_wrong = sum(t.stands_out for t in trials)
         first_weight, first = self.order[0]
-        work = work_in(
-            lambda: run(self.limited, implementation, first.case, watched=False),
-            calls_around(self.limited),
+        work = measured_calls(
+            lambda: run(self.limited_exercise, implementation, first.case, watched=False),
+            calls_around(self.limited_exercise),
         )
         self.calls_per_weight = work / first_weight
-        self.ends = time.thread_time() + MAX_SECONDS_OF_VARIANTS
-        self.spent, self.allowed = 0.0, MAX_CALLS_OF_VARIANTS
+        self.deadline = time.thread_time() + MAX_SECONDS_OF_VARIANTS
+        self.spent, self.max_calls = 0.0, MAX_CALLS_OF_VARIANTS
         self.n_endless = 0
-        self.n_right = 0  # of the first cases, how many were right in the last variant
+        self.n_right = 0  # cases that were right in the last variant, before its first wrong one
         self.helpful: list[tuple[int, Change]] = []
-        self.forbidden_calls: Callable[[], str] = str  # says what a variant called, and forgets it
+        # Returns the sentence on a forbidden call since its last call, or "" (see ``watch``).
+        self.forbidden_calls: Callable[[], str] = str
 
     def is_over(self, more: int = 0) -> bool:
-        """True if the budget, with ``more`` calls on top, or the time is used up."""
-        return self.spent > self.allowed + more or time.thread_time() > self.ends
+        """True if more than the budget and ``more`` calls are spent, or the time is over."""
+        return self.spent > self.max_calls + more or time.thread_time() > self.deadline
 
-    def gives_up(self) -> bool:
+    def is_given_up(self) -> bool:
         """True if no further variant is tried."""
         return self.is_over() or self.n_endless > 1
 
-    def mends(self) -> bool:
-        """True if the definition as it is now is right in these cases, and in fresh ones."""
+    def is_mended(self) -> bool:
+        """True if the definition, as it is now, is right in all cases and in fresh ones.
+
+        ``n_right`` says afterwards how many cases were right before the first wrong one.
+        """
         self.n_right = 0
         try:
-            variant = self.source.made()
+            variant = self.source.compiled()
         except Exception:
             return False
         self.spent += CALLS_PER_VARIANT
-        self.forbidden_calls()  # forgets those of the variant before
+        self.forbidden_calls()  # drops those of the variant before
         for calls, trial in self.order:
-            outcome = run(self.limited, variant, trial.case, watched=False)
+            outcome = run(self.limited_exercise, variant, trial.case, watched=False)
             self.n_endless += outcome.kind == "hung"
             self.spent += self.calls_per_weight * calls
             if outcome.mutated or problem_with(trial.case, trial.expected, outcome, brief=True):
@@ -199,75 +204,84 @@ class RepairSearch:
                 return False
             self.n_right += 1
         for more in range(1, 1 + N_FURTHER_DRAWS):
-            for place, trial in enumerate(trials_of(self.limited, variant, self.seed + more)):
+            for place, trial in enumerate(
+                trials_of(self.limited_exercise, variant, self.seed + more)
+            ):
                 self.spent += self.calls_per_weight * calls_of_case(self.exercise, place)
                 if trial.stands_out or self.is_over(MAX_CALLS_OF_VARIANTS):
                     return False
         return not self.forbidden_calls()
 
     def single_change(self) -> tuple[Change, ...]:
-        """Return the first change that mends everything; collect those that mend some cases."""
+        """Return the first change that mends everything, or (); collect those that help."""
         for change in changes(self.source.definition):
-            if self.gives_up():
+            if self.is_given_up():
                 return ()
             with change.applied():
-                if self.mends():
+                if self.is_mended():
                     return (change,)
-            if 0 < self.n_right < self.n_wrong and change.kind in KINDS_LIKELIEST_FIRST:
+            if 0 < self.n_right < self.n_wrong and change.kind in KINDS_ACROSS_LINES:
                 self.helpful.append((self.n_right, change))
         return ()
 
     def pair_in_line(self) -> tuple[Change, ...]:
-        """Return the first two changes of one line that together mend everything."""
-        self.spent, self.allowed = 0, MAX_CALLS_OF_PAIRS
+        """Return the first two changes of one line that together mend everything, or ()."""
+        self.spent, self.max_calls = 0, MAX_CALLS_OF_PAIRS
         definition = self.source.definition
         for statement in plain_lines(definition):
             for first in changes_to_pair(definition, statement):
                 self.spent += CALLS_PER_LIST
                 with first.applied():
                     for second in changes_to_pair(definition, statement):
-                        if self.gives_up():
+                        if self.is_given_up():
                             return ()
                         if KINDS_TO_PAIR.index(second.kind) < KINDS_TO_PAIR.index(first.kind):
                             continue  # tried the other way round
                         with second.applied():
-                            if self.mends():
+                            if self.is_mended():
                                 return first, second
         return ()
 
     def pair_across_lines(self) -> tuple[Change, ...]:
-        """Return the first two changes in different lines, of which one helped by itself."""
-        self.spent, self.allowed = 0, MAX_CALLS_OF_PAIRS
+        """Return the first two changes in different lines that mend everything, or ().
+
+        One of them is a change that made most cases right by itself.
+        """
+        self.spent, self.max_calls = 0, MAX_CALLS_OF_PAIRS
         for _, first in sorted(self.helpful, key=lambda pair: -pair[0])[:MAX_FIRST_CHANGES]:
             with first.applied():
                 for second in changes(self.source.definition):
-                    if self.gives_up():
+                    if self.is_given_up():
                         return ()
                     if (
-                        second.kind not in KINDS_LIKELIEST_FIRST
+                        second.kind not in KINDS_ACROSS_LINES
                         or second.node.lineno == first.node.lineno
                     ):
                         continue
                     with second.applied():
-                        if self.mends():
+                        if self.is_mended():
                             return first, second
         return ()
 
     def repair(self) -> tuple[Change, ...]:
-        """Return the changes that mend everything: one, or two; none where none do."""
-        # Wrong for another reason than what stands in the definition, if that alone is right.
-        if self.mends():
+        """Return the one or two changes that mend everything, or ()."""
+        # If the definition compiled by itself is right, something outside of it is wrong.
+        if self.is_mended():
             return ()
         return self.single_change() or self.pair_in_line() or self.pair_across_lines()
 
 
-def repaired(
+def find_repair(
     exercise: Exercise, implementation: Callable, trials: tuple[Trial, ...], seed: int
 ) -> Mistake | None:
-    """Return the mistake that one change in the answer's code mends, or two changes; or None."""
+    """Return the mistake that one or two changes of the answer's code mend, or None.
+
+    None, too, for an answer whose code is not here or does more than compute, and where memory
+    cannot be limited.
+    """
     if hasattr(type(implementation), "attncourse_outcomes"):
         return None  # it lives in another process
-    # A forbidden call is the mistake, and it is named already.
+    # A forbidden call is the mistake, and the verdict names it already.
     is_named = any(t.outcome.error is Forbidden for t in trials)
     unwritten = all(is_unwritten(t.outcome) for t in trials if t.stands_out)
     source = None if is_named or unwritten else answer_source(implementation)
@@ -280,16 +294,16 @@ def repaired(
                 return None
             search.forbidden_calls = forbidden_calls
             repair = search.repair()
-            lone = bool(repair) and is_lone(
-                source, repair[0], lambda f: run_all(search.limited, f, trials)
+            of_one = bool(repair) and is_softmax_of_one(
+                source, repair[0], lambda f: call_on_all(search.limited_exercise, f, trials)
             )
     except MemoryError:  # also while an error is put into words
         return None
-    return repair_in_words(source, repair, lone) if repair else None
+    return repair_in_words(source, repair, of_one) if repair else None
 
 
 def plain_lines(definition: ast.FunctionDef | ast.ClassDef) -> list[ast.stmt]:
-    """Return the statements without others in them; none of a long definition."""
+    """Return the statements that contain no others; [] for a definition with too many of them."""
     statements = [
         s for s in ast.walk(definition) if isinstance(s, ast.stmt) and not hasattr(s, "body")
     ]
@@ -299,7 +313,7 @@ def plain_lines(definition: ast.FunctionDef | ast.ClassDef) -> list[ast.stmt]:
 def changes_to_pair(
     definition: ast.FunctionDef | ast.ClassDef, statement: ast.stmt
 ) -> list[Change]:
-    """Return the changes of a statement that people need two of, the likeliest first."""
+    """Return the changes of a statement of the kinds in ``KINDS_TO_PAIR``, in that order."""
     node_ids = {id(node) for node in ast.walk(statement)} - {id(statement)}
     pairable_changes = [
         c for c in changes(definition) if c.kind in KINDS_TO_PAIR and id(c.node) in node_ids
@@ -307,46 +321,50 @@ def changes_to_pair(
     return sorted(pairable_changes, key=lambda change: KINDS_TO_PAIR.index(change.kind))
 
 
-def run_all(exercise: Exercise, function: Callable, trials: Iterable[Trial]) -> None:
-    """Call a function on every case, for what its code notes on the way."""
+def call_on_all(exercise: Exercise, function: Callable, trials: Iterable[Trial]) -> None:
+    """Call a function on every case; its results are dropped, what it notes is wanted."""
     for trial in trials:
         run(exercise, function, trial.case, watched=False)
 
 
-def is_lone(source: AnswerSource, change: Change, use: Callable[[Callable], None]) -> bool:
-    """True if the softmax that a change touches returns only ones.
+def is_softmax_of_one(
+    source: AnswerSource, change: Change, use: Callable[[Callable], None]
+) -> bool:
+    """True if the softmax that a change touches returns only ones: along an axis of length 1.
 
-    Then the axis that it runs along is 1 long.
+    ``use`` calls a function on every case. It is called on the answer with each softmax's result
+    handed through ``look``.
     """
     if not any(is_softmax(node) for node in ast.walk(change.node)):
-        around = [n for n in ast.walk(source.definition) if is_softmax(n)]
-        if not any(change.node is inner for softmax in around for inner in ast.walk(softmax)):
+        enclosing = [n for n in ast.walk(source.definition) if is_softmax(n)]
+        if not any(change.node is inner for softmax in enclosing for inner in ast.walk(softmax)):
             return False
     seen: list[bool] = []
 
     def look(weights: Any) -> Any:
+        """Return a softmax's result, and note whether it holds only ones."""
         array = as_numbers(weights)
         if array is None:
             seen.append(False)
         else:
-            ones = (array == 1) | np.isnan(array)  # hidden, it is no number
+            ones = (array == 1) | np.isnan(array)  # NaN where a mask hides the only entry
             seen.append(array.size > 1 and bool(ones.all()))
         return weights
 
-    definition = Looked().visit(copy.deepcopy(source.definition))
-    named = {**source.names, Looked.NAME: look}
+    definition = SoftmaxRewriter().visit(copy.deepcopy(source.definition))
+    named = {**source.names, SoftmaxRewriter.NAME: look}
     watching = replace(source, definition=ast.fix_missing_locations(definition), names=named)
-    use(watching.made())
+    use(watching.compiled())
     return bool(seen) and all(seen)
 
 
-class Looked(ast.NodeTransformer):
-    """Has every softmax of a definition handed on through a function of this name."""
+class SoftmaxRewriter(ast.NodeTransformer):
+    """Rewrites a definition so that each softmax's result goes through the function ``NAME``."""
 
     NAME = "_attncourse_look"
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        """Return a softmax's call as the argument of the function that looks at it."""
+        """Return a call of a softmax as the argument of that function; other calls unchanged."""
         self.generic_visit(node)
         if not is_softmax(node):
             return node
@@ -360,9 +378,10 @@ def is_softmax(node: ast.AST) -> bool:
 
 @contextmanager
 def bounded_memory() -> Iterator[bool]:
-    """Allow no more than ``MAX_EXTRA_BYTES`` beside what is in use; True if that can be done here.
+    """Limit the process's memory inside the block to ``MAX_EXTRA_BYTES`` more than it uses now.
 
-    A change may make an array of n by n numbers where one of n was.
+    Yields False, with no limit, where that is not possible, as on Windows. A change may make an
+    array of n by n numbers from one of n.
     """
     if resource is None:
         yield False
@@ -371,8 +390,10 @@ def bounded_memory() -> Iterator[bool]:
         with open("/proc/self/statm") as statm:
             used = int(statm.read().split()[0]) * resource.getpagesize()
         before = resource.getrlimit(resource.RLIMIT_AS)
-        most = used + MAX_EXTRA_BYTES if before[1] == resource.RLIM_INFINITY else before[1]
-        resource.setrlimit(resource.RLIMIT_AS, (min(used + MAX_EXTRA_BYTES, most), before[1]))
+        soft_limit, hard_limit = used + MAX_EXTRA_BYTES, before[1]
+        if hard_limit != resource.RLIM_INFINITY:
+            soft_limit = min(soft_limit, hard_limit)
+        resource.setrlimit(resource.RLIMIT_AS, (soft_limit, hard_limit))
     except (AttributeError, OSError, ValueError):  # not on Linux
         yield False
         return
@@ -383,9 +404,12 @@ def bounded_memory() -> Iterator[bool]:
 
 
 def repair_in_words(
-    source: AnswerSource, repair: tuple[Change, ...], lone: bool = False
+    source: AnswerSource, repair: tuple[Change, ...], of_one: bool = False
 ) -> Mistake:
-    """Return the mistake in words, without what mends it."""
+    """Return the mistake in words: where it is and of what kind, not what mends it.
+
+    ``of_one`` says that the change is at a softmax along an axis of length 1.
+    """
     if len({change.node.lineno for change in repair}) > 1:
         explanations = [repair_in_words(source, (change,)).explanation for change in repair]
         words = [t.split(" every result is right.")[0].removesuffix(",") for t in explanations]
@@ -394,16 +418,17 @@ def repair_in_words(
         return Mistake(TWO_IN_TWO_PLACES, " ".join([both, *filter(None, cures)]))
     line = shortened_code(source.line(repair[0].node))
     pieces = [source.text(change.node) for change in repair]
-    if isinstance(repair[0].node, ast.stmt):  # a line may hold several, and one several lines
+    if isinstance(repair[0].node, ast.stmt):  # a statement may be longer than its line
         pieces = [shortened_code(piece) for piece in pieces]
     elif any(len(piece.splitlines()) > 1 for piece in pieces):
         pieces = [line] * len(repair)
+    # The line is not named where the pieces are most of it.
     where = "" if 2 * sum(map(len, pieces)) > len(line) else f", in the line `{line}`,"
     first, *more = (c.words.format(f"`{p}`") for c, p in zip(repair, pieces, strict=True))
     words = " and ".join([first, *(text[0].lower() + text[1:] for text in more)])
     cures = dict.fromkeys(CURES.get(change.kind, "") for change in repair)
     explanation = " ".join([f"{words}{where} every result is right.", *filter(None, cures)])
-    if lone:
+    if of_one:
         return Mistake(
             SOFTMAX_OF_ONE, f"There every weight is 1. {explanation} {SOFTMAX_AXIS_HINT}"
         )
@@ -411,24 +436,25 @@ def repair_in_words(
 
 
 def shortened_code(code: str) -> str:
-    """Return a short code as it is; of a longer one the beginning of its first line."""
+    """Return code of one short line as it is; of longer code the beginning of its first line."""
     first, *more = code.splitlines()
-    return (
-        code
-        if not more and len(code) <= MAX_LINE_CHARACTERS
-        else f"{first[:MAX_LINE_CHARACTERS]} …"
-    )
+    if not more and len(code) <= MAX_LINE_CHARACTERS:
+        return code
+    return f"{first[:MAX_LINE_CHARACTERS]} …"
 
 
 # --- the source of an answer ---------------------------------------------------------------------
 
 
 def answer_source(implementation: Callable) -> AnswerSource | None:
-    """Return where an answer is defined; None where that cannot be read, or is not a student's."""
+    """Return an answer's source; None if it cannot be read, is no student's, or is a lambda.
+
+    None, too, for a definition that does more than compute.
+    """
     function = inspect.unwrap(implementation)
     if inspect.isclass(function):
         function = next((f for f in vars(function).values() if inspect.isfunction(f)), None)
-    if not inspect.isfunction(function) or not is_students(function.__code__.co_filename):
+    if not inspect.isfunction(function) or not is_student_file(function.__code__.co_filename):
         return None
     lines = linecache.getlines(function.__code__.co_filename, function.__globals__)
     kind = ast.ClassDef if inspect.isclass(implementation) else ast.FunctionDef
@@ -445,26 +471,29 @@ def answer_source(implementation: Callable) -> AnswerSource | None:
 
 
 def definition_at(lines: list[str], number: int, kind: type) -> Any:
-    """Return the function or the class that a line belongs to, the innermost one."""
+    """Return the innermost function, or class, that the line of this number belongs to, or None.
+
+    Its decorators are removed, since the answer is called without them.
+    """
     try:
         tree = ast.parse("".join(lines))
     except (SyntaxError, ValueError):
         return None
     definitions = [n for n in ast.walk(tree) if isinstance(n, kind)]
-    around = [n for n in definitions if definition_line(n) <= number <= (n.end_lineno or 0)]
-    definition = max(around, key=definition_line, default=None)
+    enclosing = [n for n in definitions if definition_line(n) <= number <= (n.end_lineno or 0)]
+    definition = max(enclosing, key=definition_line, default=None)
     if definition is not None:
         definition.decorator_list = []
     return definition
 
 
 def definition_line(node: Any) -> int:
-    """Return the line where a definition begins, with its decorators."""
+    """Return the number of the first line of a definition, decorators included."""
     return min([node.lineno, *(d.lineno for d in node.decorator_list)])
 
 
 def reaches_outside(definition: ast.AST) -> bool:
-    """True if a definition does more than compute, so that variants of it are not run."""
+    """True if a definition imports or reads ``NAMES_OF_OUTSIDE``: it may do more than compute."""
     named = {node.id for node in ast.walk(definition) if isinstance(node, ast.Name)}
     imports = any(isinstance(n, ast.Import | ast.ImportFrom) for n in ast.walk(definition))
     return imports or bool(named & NAMES_OF_OUTSIDE)

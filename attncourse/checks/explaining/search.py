@@ -1,6 +1,7 @@
-"""The search for what an implementation did among an exercise's mistakes, one at a time or two.
+"""The search among an exercise's known mistakes, one or two at a time, for what an answer does.
 
-Every question that ``diagnosis`` asks is a method that answers it for the cases of one draw.
+Each question of ``diagnosis`` is a method that answers it for the cases of one draw. A case is
+named by its place in the draw, ``i``.
 """
 
 from collections.abc import Collection, Iterator
@@ -23,9 +24,9 @@ from attncourse.checks.explaining.suspects import (
     suspects,
 )
 from attncourse.checks.explaining.symptoms.looks import (
-    left_beside,
     only_precision_wrong,
-    right_but_for,
+    symptom_beside_mistake,
+    symptom_in_form,
     symptom_over_mistake,
 )
 from attncourse.checks.explaining.symptoms.pairs import (
@@ -33,15 +34,15 @@ from attncourse.checks.explaining.symptoms.pairs import (
     close_in_single_precision,
     number_pairs,
 )
-from attncourse.checks.explaining.symptoms.transformations import changed_throughout, may_be_changed
+from attncourse.checks.explaining.symptoms.transformations import change_of_all, is_changed_result
 from attncourse.checks.trying.compare import as_numbers, difference, known_numbers
 from attncourse.checks.trying.outcome import Unusable
 from attncourse.checks.trying.trials import Trial, count_numbers
 
-N_ALWAYS_TRIED = 8  # of the likeliest mistakes, which are tried however much has been tried before
-MIN_SHARE_EXPLAINED = 1 / 3  # of the cases that stand out, for a mistake beside another one
-# Shares of the budget after which a step of the search begins no further try: what comes before
-# others may spend less, so that these have something left.
+N_ALWAYS_TRIED = 8  # of the likeliest mistakes, even if the budget is spent
+MIN_SHARE_EXPLAINED = 1 / 3  # of the wrong cases, for a mistake beside another one
+# Shares of the budget after which a step of the search begins no further try: earlier steps may
+# spend less, so that later ones have something left.
 BRANCH_SHARE = 0.3
 LAYERS_SHARE = 0.5
 VOTES_SHARE = 0.6
@@ -50,7 +51,11 @@ TWO_CASES_SHARE = 0.9
 
 
 class Search:
-    """A search among the mistakes of an exercise for what an implementation did."""
+    """A search among the mistakes of an exercise for one or two that give an answer's results.
+
+    A suspect *agrees* with the answer in a case if both have the same outcome there, or are right.
+    A wrong case is *telling* if no two mistakes give its result by chance.
+    """
 
     def __init__(
         self,
@@ -62,53 +67,60 @@ class Search:
     ):
         """Begin a search in one draw of cases.
 
-        ``trials`` are the answer's on the cases of ``seed``. A search that confirms what another
-        one found spends of its budget, ``within``, and may look at the cases ``among`` these places
-        only.
+        ``trials`` are the answer's on the cases of ``seed``. A search that confirms a claim of
+        another one gets its budget, ``within``, and may look only at the cases ``among`` some
+        places, where the answer was tried.
         """
         self.exercise = exercise
         self.trials = trials
         self.effort = Effort(exercise, within)
-        self.confirms = within is not None  # what another search found
-        self.among = range(len(trials)) if among is None else among  # what was tried of these
-        self.tried: set[tuple[Suspect, int]] = set()
+        self.is_confirming = within is not None  # whether it confirms a claim of another search
+        self.among = range(len(trials)) if among is None else among
+        self.counted_tries: set[tuple[Suspect, int]] = set()
         self.seed = seed
         self.suspects = suspects(exercise, seed)
-        self.compared: dict[tuple[Suspect, int], bool] = {}
-        self.changes: dict[tuple, bool] = {}
+        self.agreements: dict[tuple[Suspect, int], bool] = {}
+        self.changeable_results: dict[tuple, bool] = {}
 
     @cached_property
-    def wrong(self) -> list[int]:
-        """Return the cases in which something is wrong, those last that take many times as long."""
-        return sorted((i for i, t in enumerate(self.trials) if t.stands_out), key=self.size)
+    def wrong_cases(self) -> list[int]:
+        """Return the places of the wrong cases, those of larger size classes last."""
+        return sorted((i for i, t in enumerate(self.trials) if t.stands_out), key=self.size_class)
 
     @cached_property
-    def right(self) -> list[int]:
-        """Return the places of the cases that are right, those that take longest last."""
-        return sorted((i for i, t in enumerate(self.trials) if not t.stands_out), key=self.size)
+    def right_cases(self) -> list[int]:
+        """Return the places of the right cases, those of larger size classes last."""
+        return sorted(
+            (i for i, t in enumerate(self.trials) if not t.stands_out), key=self.size_class
+        )
 
-    def size(self, i: int) -> int:
+    def size_class(self, i: int) -> int:
         """Return the size class of a case: each step takes about four times as long."""
         return calls_of_case(self.exercise, i).bit_length() // 2
 
     @cached_property
-    def telling(self) -> list[int]:
-        """Return the wrong cases whose results distinguish mistakes best."""
-        return [i for i in self.wrong if is_distinctive(self.trials[i])]
+    def telling_cases(self) -> list[int]:
+        """Return the places of the wrong cases whose results no two mistakes share by chance."""
+        return [i for i in self.wrong_cases if is_distinctive(self.trials[i])]
 
     @cached_property
-    def order(self) -> list[int]:
-        """Return the cases, those first that tell most."""
-        return [*self.telling, *(i for i in self.wrong if i not in self.telling), *self.right]
+    def cases_in_order(self) -> list[int]:
+        """Return the places of all cases: telling ones first, then other wrong ones, then right."""
+        return [
+            *self.telling_cases,
+            *(i for i in self.wrong_cases if i not in self.telling_cases),
+            *self.right_cases,
+        ]
 
     def trial(self, suspect: Suspect, i: int) -> Trial:
-        """Return a suspect's trial on a case, and count it as tried, even where it was cached.
+        """Return a suspect's trial on a case, and count it once for this search.
 
-        The verdict must not depend on what others have asked for.
+        It counts even if another search has left it in the cache: else verdicts would depend on
+        which answers were judged before.
         """
-        if (suspect, i) not in self.tried:
-            self.tried.add((suspect, i))
-            self.effort.tried(i)
+        if (suspect, i) not in self.counted_tries:
+            self.counted_tries.add((suspect, i))
+            self.effort.count_tries(i)
         return suspect.trial(i)
 
     def all_trials(self, suspect: Suspect) -> tuple[Trial, ...]:
@@ -116,84 +128,93 @@ class Search:
         return tuple(self.trial(suspect, i) for i in range(len(self.trials)))
 
     def worth_trying(self) -> bool:
-        """True if some suspect returns or raises what the implementation did in a case."""
-        if any(self.trials[i].outcome.kind != "raised" for i in self.wrong):
-            return True
-        return any(self.resembles(suspect, self.order[0]) for suspect in self.suspects)
+        """True if the answer returns in a wrong case, or some suspect raises as it does.
 
-    def exactly(self, suspect: Suspect) -> bool:
-        """True if a suspect agrees with the implementation in every case that was tried."""
-        # Where it mostly does, in any order: that asks for no right results.
-        order = self.among if self.confirms else self.order
+        If every wrong case raises, pairs of mistakes are not tried unless a suspect behaves alike
+        in the first case: each try of a pair would be for nothing.
+        """
+        if any(self.trials[i].outcome.kind != "raised" for i in self.wrong_cases):
+            return True
+        return any(self.resembles(suspect, self.cases_in_order[0]) for suspect in self.suspects)
+
+    def agrees_everywhere(self, suspect: Suspect) -> bool:
+        """True if a suspect agrees with the answer in every case that was tried."""
+        # To confirm a claim any order will do: most cases agree, and sorting them into right and
+        # wrong would work out the right results.
+        order = self.among if self.is_confirming else self.cases_in_order
         return all(self.agrees(suspect, i) for i in order)
 
-    def does(self, suspect: Suspect) -> bool:
-        """True if a suspect agrees in every case; what was measured in it may be measured anew.
+    def agrees_at_any_size(self, suspect: Suspect) -> bool:
+        """True if a suspect, or another size of its family, agrees in every case.
 
-        Of a mistake of any size the number was measured in one case of another draw.
+        The size in a family was measured in another draw, and may be more exact in this one.
         """
-        if self.exactly(suspect):
+        if self.agrees_everywhere(suspect):
             return True
         m = suspect.mistake
-        if suspect.wrong in (m.wrong, *m.also):
+        if suspect.wrong in (m.wrong, *m.also):  # not of a family
             return False
-        return any(self.exactly(other) for other in self.fitted_members(m))
+        return any(self.agrees_everywhere(other) for other in self.fitted_members(m))
 
     def agrees(self, suspect: Suspect, i: int) -> bool:
-        """True if suspect and implementation give the same in a case, or both are right."""
-        if (suspect, i) not in self.compared:
-            self.effort.compared()
-            self.compared[suspect, i] = self.compare(suspect, i)
-        return self.compared[suspect, i]
+        """True if suspect and answer have the same outcome in a case, or are both right; cached."""
+        if (suspect, i) not in self.agreements:
+            self.effort.count_comparison()
+            self.agreements[suspect, i] = self.compare_in_case(suspect, i)
+        return self.agreements[suspect, i]
 
-    def compare(self, suspect: Suspect, i: int) -> bool:
-        """True if suspect and implementation had one outcome in a case, or both are right there.
-
-        Where an exception is asked for, its class alone counts.
-        """
+    def compare_in_case(self, suspect: Suspect, i: int) -> bool:
+        """Work out ``agrees``. Where an exception is asked for, its class alone counts."""
         other, trial = self.trial(suspect, i), self.trials[i]
         if same_behaviour(trial.outcome, other.outcome):
             return True
         if not trial.stands_out:
             return not other.stands_out
         if trial.case.raises is not None and other.outcome.kind == trial.outcome.kind == "raised":
-            return other.outcome.error is trial.outcome.error  # in whatever words it refuses
+            return other.outcome.error is trial.outcome.error  # the message may be any
         return False
 
     def single(self) -> Iterator[Suspect]:
-        """Yield the mistakes that do the same everywhere, of a family those of the right size.
+        """Yield the mistakes that agree with the answer in every case, those of families last.
 
-        Where several do the same in these cases, other cases tell which it is.
+        Sizes of a family that agree in the first case become suspects for all later steps.
         """
-        yield from filter(self.exactly, self.suspects)
+        yield from filter(self.agrees_everywhere, self.suspects)
         near = []
-        for suspect in self.members():
-            if self.exactly(suspect):
+        for suspect in self.family_suspects():
+            if self.agrees_everywhere(suspect):
                 yield suspect
-            if self.agrees(suspect, self.order[0]):
+            if self.agrees(suspect, self.cases_in_order[0]):
                 near.append(suspect)
-        self.suspects = (*self.suspects, *near)  # a size that fits may stand beside another mistake
+        self.suspects = (*self.suspects, *near)
 
-    def beneath(self) -> Suspect | None:
-        """Return the mistake in what an answer returns that cannot be called in every case."""
-        return next((a for a in self.suspects if self.is_beneath(a)), None)
+    def mistake_in_returned(self) -> Suspect | None:
+        """Return the mistake in those cases that a wrong signature lets be called, or None."""
+        return next((a for a in self.suspects if self.agrees_where_returned(a)), None)
 
-    def is_beneath(self, suspect: Suspect) -> bool:
-        """True if a suspect agrees with the implementation wherever that returns a value."""
-        returned = [i for i in self.order if i in self.wrong and is_value(self.trials[i])]
-        if not any(i in self.telling for i in returned):
+    def agrees_where_returned(self, suspect: Suspect) -> bool:
+        """True if a suspect agrees in all wrong cases with a value, and one of these is telling."""
+        returned = [
+            i for i in self.cases_in_order if i in self.wrong_cases and is_value(self.trials[i])
+        ]
+        if not any(i in self.telling_cases for i in returned):
             return False
-        return all(self.agrees(suspect, i) for i in returned) and self.fits(suspect)
+        if not all(self.agrees(suspect, i) for i in returned):
+            return False
+        return self.fits_right_cases(suspect)
 
-    def called(self, suspect: Suspect) -> tuple[Trial, ...]:
-        """Return the trials as they would be if the suspect answered where nothing was returned."""
+    def trials_if_called(self, suspect: Suspect) -> tuple[Trial, ...]:
+        """Return the trials with the suspect's outcomes where the answer returned no value."""
         return tuple(
             t if is_value(t) else replace(t, answered=self.trial(suspect, i).outcome)
             for i, t in enumerate(self.trials)
         )
 
-    def branch(self) -> tuple[Suspect, str] | None:
-        """Return a mistake that does the same in one branch, and in the other nothing is wrong."""
+    def mistake_in_branch(self) -> tuple[Suspect, str] | None:
+        """Return a mistake that agrees in every case of one branch, and the branch in words.
+
+        Outside of the branch every case is right (see ``case_branches``). None without one.
+        """
         for where, places in case_branches(self.trials):
             for suspect in self.suspects:
                 if not self.effort.is_left(BRANCH_SHARE):
@@ -202,17 +223,17 @@ class Search:
                     return suspect, where
         return None
 
-    def in_branch(self, suspect: Suspect, where: str) -> bool:
-        """True if a suspect agrees with the answer in this branch, and all else is right."""
+    def agrees_in_branch(self, suspect: Suspect, where: str) -> bool:
+        """True if a suspect agrees in every case of this branch, and all other cases are right."""
         places = dict(case_branches(self.trials)).get(where)
         return places is not None and all(self.agrees(suspect, i) for i in places)
 
     def order_in(self, places: list[int]) -> list[int]:
-        """Return those of the most telling cases that are among these."""
-        return [i for i in self.order[:4] if i in places]
+        """Return those of the four most telling cases that are among these places."""
+        return [i for i in self.cases_in_order[:4] if i in places]
 
-    def members(self) -> Iterator[Suspect]:
-        """Yield mistakes of the exercise's families: all that are listed, or the one that fits."""
+    def family_suspects(self) -> Iterator[Suspect]:
+        """Yield members of the exercise's families: all listed sizes, or those that fit."""
         for m in self.exercise.mistakes:
             if m.family is None or not self.effort.is_left():
                 continue
@@ -222,15 +243,16 @@ class Search:
                 yield from family_members(self.exercise, m, m.family, self.seed)
 
     def fitted_members(self, m: Mistake) -> Iterator[Suspect]:
-        """Yield the members of a mistake's family whose size, measured in one case, fits there.
+        """Yield the members of a mistake's family whose size, measured in one case, agrees there.
 
-        None of a family that lists its sizes.
+        Nothing for a family that lists its sizes, or if no case can be measured in.
         """
         i, family = self.case_to_measure_in(), m.family
         if i is None or family is None or not isinstance(family.values, Between):
             return
 
         def member(size: float) -> Suspect:
+            """Return the suspect of this size."""
             return Suspect(self.exercise, m, family.make(size), self.seed)
 
         nearest = nearest_sizes(lambda size: self.distance(member(size), i), family.values)
@@ -239,23 +261,24 @@ class Search:
     def case_to_measure_in(self) -> int | None:
         """Return the case in which a size is measured; None if no wrong result is an array.
 
-        In double precision, if there is one, for there least is lost; then what tells most.
+        Best is one in double precision, with the smallest rounding errors; then a telling one.
         """
 
         def worst_last(i: int) -> tuple[bool, bool]:
+            """Return the key by which the best case comes first."""
             array = known_numbers(self.trials[i].outcome.value)
-            return array.dtype != np.float64, i not in self.telling
+            return array.dtype != np.float64, i not in self.telling_cases
 
-        plain = [i for i in sorted(self.wrong) if is_plain(self.trials[i].outcome.value)]
+        plain = [i for i in sorted(self.wrong_cases) if is_plain(self.trials[i].outcome.value)]
         return min(plain, key=worst_last, default=None)
 
     def distance(self, suspect: Suspect, i: int) -> float:
         """Return the largest difference of a suspect's numbers from the answer's in a case.
 
-        Infinite where it returns no array of that shape.
+        Infinite where it returns no array of the same shape.
         """
         got = known_numbers(self.trials[i].outcome.value).astype(float)
-        self.effort.glanced(i)
+        self.effort.count_glance(i)
         made = suspect.glance(i)
         value = None if made is None else as_numbers(made)
         if value is None or value.shape != got.shape:
@@ -266,19 +289,21 @@ class Search:
 
     # --- two mistakes ---------------------------------------------------------------------------
 
-    def fits(self, suspect: Suspect) -> bool:
-        """True if a suspect is right wherever the implementation is."""
-        return not any(self.trial(suspect, i).stands_out for i in self.right)
+    def fits_right_cases(self, suspect: Suspect) -> bool:
+        """True if a suspect is right in all cases in which the answer is right."""
+        return not any(self.trial(suspect, i).stands_out for i in self.right_cases)
 
-    def two_at_once(self) -> Iterator[tuple[Suspect, Suspect]]:
-        """Yield two mistakes of one composition that together do the same everywhere.
+    def pairs_of_mistakes(self) -> Iterator[tuple[Suspect, Suspect]]:
+        """Yield pairs of mistakes of one composition that together agree in every case.
 
-        Where one hides the other in some case, that other alone does not fit there.
+        Last come pairs of which one mistake alone is wrong in a case where the answer is right: the
+        other one hides it there.
         """
-        composed = [a for a in self.likeliest() if a.parts is not None]
-        probe, hidden = self.order[0], []
+        composed = [a for a in self.likeliest_first() if a.parts is not None]
+        probe = self.cases_in_order[0]
+        hidden: list[tuple[Suspect, Suspect]] = []
         seen = [a for a in composed if self.trial(a, probe).stands_out]
-        if self.trials[probe].outcome.kind == "raised":  # which one of the two does alone
+        if self.trials[probe].outcome.kind == "raised":  # one of the two raises by itself, too
             seen = [a for a in seen if self.resembles(a, probe)]
         # One of the two shows in the first case. Where it does what the answer does there, the pair
         # is tried first, in a case in which that one alone does not. Where one alone shows and does
@@ -292,16 +317,18 @@ class Search:
                 return 2, probe
             if showing[0] not in next_cases:
                 return 3, probe
-            return (0 if self.fits(showing[0]) else 1), next_cases[showing[0]]
+            return (0 if self.fits_right_cases(showing[0]) else 1), next_cases[showing[0]]
 
         for a, b in sorted(likely_pairs(seen, composed), key=lambda pair: rank_and_case(pair)[0]):
             if not self.effort.is_left(PAIRS_SHARE):
                 break
             both = combined_suspect(a, b, self.seed)
             case = rank_and_case((a, b))[1]
-            if both is None or not self.hints_at(both, case) or not self.exactly(both):
+            if both is None or not self.seems_to_agree(both, case):
                 continue
-            fitting = self.fits(a) + self.fits(b)
+            if not self.agrees_everywhere(both):
+                continue
+            fitting = self.fits_right_cases(a) + self.fits_right_cases(b)
             if fitting == 2:
                 yield a, b
             elif fitting:
@@ -313,115 +340,138 @@ class Search:
 
         Where there is none, the case that tells most of all.
         """
-        return next((i for i in self.order if not self.agrees(suspect, i)), self.order[0])
-
-    def rivals(self, suspect: Suspect, partner: Suspect) -> bool:
-        """True if a third mistake beside ``partner`` explains all as well as ``suspect`` does.
-
-        One that does the same by itself, too, is no other: a scale of 1 and no scale.
-        """
-        both_names = {suspect.mistake.name, partner.mistake.name}
-        # Those cases first in which the suspect shows beside its partner: there most others fall.
-        order = sorted(self.order, key=lambda i: self.agrees(partner, i))
-        return any(
-            self.hints_at(both, order[0])
-            and all(self.agrees(both, i) for i in order)
-            and not all(
-                same_behaviour(self.trial(a, i).outcome, self.trial(suspect, i).outcome)
-                for i in order
-            )
-            for a in self.suspects
-            if a.mistake.name not in both_names
-            and a.parts is not None
-            and (both := combined_suspect(a, partner, self.seed)) is not None
+        return next(
+            (i for i in self.cases_in_order if not self.agrees(suspect, i)), self.cases_in_order[0]
         )
 
-    def likeliest(self) -> list[Suspect]:
-        """Return the suspects, those first that do the same in most of a few small cases.
+    def has_rival(self, suspect: Suspect, partner: Suspect) -> bool:
+        """True if a third mistake beside ``partner`` explains all as well as ``suspect`` does.
 
-        Of two mistakes one alone shows in some kind of call: so one of each kind is among them.
+        A third one that behaves like the suspect by itself, too, does not count: a scale of 1 and
+        no scale are one mistake.
         """
-        size = {i: (self.size(i), count_numbers(self.trials[i].case)) for i in self.wrong}
+        both_names = {suspect.mistake.name, partner.mistake.name}
+        # First the cases that the partner alone does not explain: most third ones fail there.
+        order = sorted(self.cases_in_order, key=lambda i: self.agrees(partner, i))
+        for third in self.suspects:
+            if third.mistake.name in both_names or third.parts is None:
+                continue
+            both = combined_suspect(third, partner, self.seed)
+            if both is None or not self.seems_to_agree(both, order[0]):
+                continue
+            if not all(self.agrees(both, i) for i in order):
+                continue
+            if not all(
+                same_behaviour(self.trial(third, i).outcome, self.trial(suspect, i).outcome)
+                for i in order
+            ):
+                return True
+        return False
+
+    def likeliest_first(self) -> list[Suspect]:
+        """Return the suspects, those first that agree in most of a few small wrong cases.
+
+        The few contain calls with different options, since of two mistakes each may show alone in
+        some kind of call.
+        """
+        size = {
+            i: (self.size_class(i), count_numbers(self.trials[i].case)) for i in self.wrong_cases
+        }
         by_size = sorted(size, key=size.__getitem__)
         small = by_size[: max(4, len(by_size) // 2)]
         spaced = small[:: max(1, len(small) // 4)]
         kinds: dict[frozenset, list[int]] = {}
-        for i in (i for i in by_size if self.size(i) <= self.size(small[-1]) + 1):
+        for i in (i for i in by_size if self.size_class(i) <= self.size_class(small[-1]) + 1):
             kinds.setdefault(frozenset(options_of(self.trials[i])), []).append(i)
-        usual = sorted(kinds.values(), key=len, reverse=True)[:3]
-        few = list(dict.fromkeys([small[0], *(of[0] for of in usual), *spaced]))[:5]
-        known = self.order[0]  # every mistake was tried on it
+        usual_kinds = sorted(kinds.values(), key=len, reverse=True)[:3]
+        sample = list(dict.fromkeys([small[0], *(of[0] for of in usual_kinds), *spaced]))[:5]
+        known = self.cases_in_order[0]  # every suspect was tried on it already
         votes = dict.fromkeys(self.suspects, 0)
-        for place, i in enumerate(dict.fromkeys([known, *few])):
+        for place, i in enumerate(dict.fromkeys([known, *sample])):
+            # The first two cases are voted on even if the budget is spent.
             if place < 2 or self.effort.is_left(VOTES_SHARE):
                 for suspect in self.suspects:
                     votes[suspect] += self.agrees(suspect, i)
         return sorted(self.suspects, key=lambda a: -votes[a])
 
-    def hints_at(self, suspect: Suspect, i: int) -> bool:
-        """True if a suspect returns in one case what the answer returned, by a quick look."""
+    def seems_to_agree(self, suspect: Suspect, i: int) -> bool:
+        """True if a suspect returns in one case what the answer returned.
+
+        The call has no time limit and no watch, so it is quicker than ``agrees``, which has to
+        follow. For an answer without a value there it is ``agrees``.
+        """
         if self.trials[i].outcome.kind != "value":
             return self.agrees(suspect, i)
-        self.effort.glanced(i)
+        self.effort.count_glance(i)
         value = suspect.glance(i)
         got = self.trials[i].outcome.value
         return value is not None and difference(got, value, brief=True) is None
 
-    def damage(self, suspect: Suspect) -> int:
-        """Return in how many cases a mistake shows."""
+    def count_wrong(self, suspect: Suspect) -> int:
+        """Return in how many cases a mistake is wrong by itself."""
         return sum(t.stands_out for t in self.all_trials(suspect))
 
-    def in_different_cases(self) -> tuple[Suspect, Suspect] | None:
-        """Return two mistakes of which one does the same in each case, where the other hides."""
-        first = self.order[0]
-        for a in [a for a in self.suspects if self.agrees(a, first) and self.fits(a)]:
+    def pair_in_different_cases(self) -> tuple[Suspect, Suspect] | None:
+        """Return two mistakes that explain all wrong cases between them, the worse one first.
+
+        In each wrong case one agrees with the answer, and the other one does not show. None without
+        such a pair.
+        """
+        first = self.cases_in_order[0]
+        likely = [a for a in self.suspects if self.agrees(a, first) and self.fits_right_cases(a)]
+        for a in likely:
             for b in self.suspects:
                 if not self.effort.is_left(TWO_CASES_SHARE):
                     return None
-                if self.are_apart(a, b):
-                    worse, other = sorted((a, b), key=self.damage, reverse=True)
+                if self.explain_apart(a, b):
+                    worse, other = sorted((a, b), key=self.count_wrong, reverse=True)
                     return worse, other
         return None
 
-    def are_apart(self, a: Suspect, b: Suspect) -> bool:
-        """True if in every case one suspect agrees with the answer and the other is right."""
-        return (
-            self.fits(a)
-            and self.fits(b)
-            and all(
-                any(
-                    self.agrees(first, i)
-                    and (self.agrees(second, i) or not self.trial(second, i).stands_out)
-                    for first, second in ((a, b), (b, a))
-                )
-                for i in self.order
-                if i in self.wrong
-            )
-        )
+    def explain_apart(self, a: Suspect, b: Suspect) -> bool:
+        """True if in every wrong case one suspect agrees, and the other one, too, or is right."""
 
-    def layers(self) -> tuple[Suspect, str] | None:
-        """Return a mistake, and what can be made over any other: it leaves the numbers alone.
+        def explains(first: Suspect, second: Suspect, i: int) -> bool:
+            """True if the first one agrees in a case, and the second one, too, or is right."""
+            if not self.agrees(first, i):
+                return False
+            return self.agrees(second, i) or not self.trial(second, i).stands_out
 
-        The second is told as in any exercise, with the mistake's results for the right ones.
+        if not self.fits_right_cases(a) or not self.fits_right_cases(b):
+            return False
+        wrong_cases = [i for i in self.cases_in_order if i in self.wrong_cases]
+        return all(explains(a, b, i) or explains(b, a, i) for i in wrong_cases)
+
+    def mistake_and_layer(self) -> tuple[Suspect, str] | None:
+        """Return a known mistake and, in words, a second one that any exercise knows.
+
+        The second leaves the numbers nearly as they are: a lost dtype, for example. None without
+        such a pair.
         """
         if not only_precision_wrong(self.trials):
             for suspect in self.suspects:
                 if not self.effort.is_left(LAYERS_SHARE):
                     return None
-                if over := self.lies_beneath(suspect):
+                if over := self.layer_over(suspect):
                     return suspect, over
         return None
 
-    def lies_beneath(self, suspect: Suspect) -> str:
-        """Return the name of what, made over a suspect, gives what the implementation does."""
-        values = [i for i in self.order if self.trials[i].wrong and is_value(self.trials[i])]
-        pairs = number_pairs(self.beside(suspect, values[:1]))
-        if not pairs or not close_in_single_precision(pairs[0]) or not self.fits(suspect):
+    def layer_over(self, suspect: Suspect) -> str:
+        """Return, in words, the common mistake that made over a suspect gives the answer; or ""."""
+        values = [
+            i for i in self.cases_in_order if self.trials[i].wrong and is_value(self.trials[i])
+        ]
+        pairs = number_pairs(self.trials_beside(suspect, values[:1]))
+        if (
+            not pairs
+            or not close_in_single_precision(pairs[0])
+            or not self.fits_right_cases(suspect)
+        ):
             return ""
-        if not any(self.shows(suspect, i) and self.is_near(suspect, i) for i in values):
+        if not any(self.shows_in_result(suspect, i) and self.is_near(suspect, i) for i in values):
             return ""
         raised = [i for i, t in enumerate(self.all_trials(suspect)) if t.outcome.kind != "value"]
-        symptom = symptom_over_mistake(self.beside(suspect))
+        symptom = symptom_over_mistake(self.trials_beside(suspect))
         return symptom.text if symptom and all(self.agrees(suspect, i) for i in raised) else ""
 
     def form_alone(self, suspect: Suspect) -> tuple[Trial, ...]:
@@ -435,163 +485,175 @@ class Search:
             else replace(t, answered=None)
             for t, other in zip(self.trials, self.all_trials(suspect), strict=True)
         )
-        return over if right_but_for(over) else ()
+        return over if symptom_in_form(over) else ()
 
-    def shows(self, suspect: Suspect, i: int) -> bool:
-        """True if a mistake changes the result of a case, not its gradients alone."""
+    def shows_in_result(self, suspect: Suspect, i: int) -> bool:
+        """True if a mistake changes the result of a case, and not only its gradients."""
         trial = self.trial(suspect, i)
         return trial.outcome.kind != "value" or any(not p.right for p in number_pairs((trial,)))
 
     def is_near(self, suspect: Suspect, i: int) -> bool:
-        """True if the implementation returns a mistake's numbers in a case, nearly."""
-        return all(map(close_in_single_precision, number_pairs(self.beside(suspect, [i]))))
+        """True if the answer's numbers in a case are a mistake's up to single precision."""
+        return all(map(close_in_single_precision, number_pairs(self.trials_beside(suspect, [i]))))
 
-    def changed(self) -> tuple[Suspect, str] | None:
-        """Return a mistake whose result, changed in one way throughout, is the implementation's."""
+    def changed_mistake(self) -> tuple[Suspect, str] | None:
+        """Return a mistake whose results, changed in one way, are the answer's; and that way."""
         for suspect in self.suspects:
             if not self.effort.is_left(PAIRS_SHARE):
                 return None
-            if words := self.changed_in(suspect):
+            if words := self.change_of_results(suspect):
                 return suspect, words
         return None
 
-    def changed_in(self, suspect: Suspect) -> str | None:
-        """Return, in words, the one change of a suspect's results that gives the answer's."""
-        if len(self.telling) < 2 or len(self.telling) < len(self.wrong) / 2:
+    def change_of_results(self, suspect: Suspect) -> str | None:
+        """Return the change of a suspect's results that gives the answer's, in words, or None."""
+        if len(self.telling_cases) < 2 or len(self.telling_cases) < len(self.wrong_cases) / 2:
             return None
-        first = number_pairs(self.beside(suspect, self.telling[:1]))
-        if not first or not self.changeable(first[0]) or not self.fits(suspect):
+        first = number_pairs(self.trials_beside(suspect, self.telling_cases[:1]))
+        if not first or not self.is_changeable(first[0]) or not self.fits_right_cases(suspect):
             return None
-        shows = sum(self.shows(suspect, i) for i in self.telling)
-        pairs = number_pairs(self.beside(suspect, self.telling))
-        if shows <= len(self.telling) / 2 or len(pairs) < len(self.telling):
+        shows = sum(self.shows_in_result(suspect, i) for i in self.telling_cases)
+        pairs = number_pairs(self.trials_beside(suspect, self.telling_cases))
+        if shows <= len(self.telling_cases) / 2 or len(pairs) < len(self.telling_cases):
             return None
-        return changed_throughout(pairs)
+        return change_of_all(pairs)
 
-    def changeable(self, p: Pair) -> bool:
-        """True if some known change of a result gives what was returned in the most telling case.
+    def is_changeable(self, p: Pair) -> bool:
+        """True if some change of a mistake's result gives what was returned in a case.
 
-        In one case many mistakes do not show: what is found of one result holds of them all.
+        Kept by that result: many mistakes do not show in one case, and have the same one.
         """
         key = p.want.shape, p.want.dtype, p.want.tobytes()
-        if key not in self.changes:
-            self.changes[key] = may_be_changed(p)
-        return self.changes[key]
+        if key not in self.changeable_results:
+            self.changeable_results[key] = is_changed_result(p)
+        return self.changeable_results[key]
 
     # --- a mistake beside something else --------------------------------------------------------
 
-    def part(self) -> Suspect | None:
-        """Return the mistake that explains most of what is wrong, if that is enough to be sure.
+    def partial_mistake(self) -> Suspect | None:
+        """Return the mistake that explains most wrong cases, or None if none explains enough.
 
-        It must be right wherever the implementation is, and do the same in cases that no other
-        mistake shares: numbers that nobody returns by chance, or any outcome of its own.
+        See ``share_explained``.
         """
         best, most = None, 0.0
-        for place, suspect in enumerate(self.likeliest()):
+        for place, suspect in enumerate(self.likeliest_first()):
             if place >= N_ALWAYS_TRIED and not self.effort.is_left():
                 break
-            share = self.explained(suspect, most)
+            share = self.share_explained(suspect, most)
             if share > most:
                 best, most = suspect, share
         return best
 
-    def explained(self, suspect: Suspect, least: float = 0.0) -> float:
-        """Return the share of what is wrong that a mistake explains; 0 where that is not enough."""
-        enough, agreed = max(MIN_SHARE_EXPLAINED, least) * len(self.wrong), []
-        for place, i in enumerate(self.wrong):
-            if len(agreed) + len(self.wrong) - place < enough:
+    def share_explained(self, suspect: Suspect, least: float = 0.0) -> float:
+        """Return the share of the wrong cases that a mistake explains; 0 where that is no evidence.
+
+        It has to be more than ``least`` and a third, and the mistake has to be right wherever the
+        answer is. Some of the cases have to be telling, or shared with no other mistake.
+        """
+        enough = max(MIN_SHARE_EXPLAINED, least) * len(self.wrong_cases)
+        agreed: list[int] = []
+        for place, i in enumerate(self.wrong_cases):
+            if len(agreed) + len(self.wrong_cases) - place < enough:  # even if all others agree
                 return 0.0
             if self.resembles(suspect, i):
                 agreed.append(i)
-        share = len(agreed) / max(1, len(self.wrong))
-        if share < MIN_SHARE_EXPLAINED or share <= least or not self.fits(suspect):
+        share = len(agreed) / max(1, len(self.wrong_cases))
+        if share < MIN_SHARE_EXPLAINED or share <= least or not self.fits_right_cases(suspect):
             return 0.0
         surely = [i for i in agreed if self.agrees(suspect, i)]
         n_telling = sum(is_distinctive(self.trials[i]) for i in surely)
-        if n_telling >= min(2, len(self.telling)) and (n_telling or self.alone(suspect, surely)):
-            return share  # one may agree by chance
-        return share if share == 1 and self.refuses(suspect) else 0.0
+        # Two telling cases are wanted, if there are two: in one it may agree by chance.
+        is_enough = n_telling >= min(2, len(self.telling_cases))
+        if is_enough and (n_telling or self.is_only_one(suspect, surely)):
+            return share
+        return share if share == 1 and self.is_only_refusal(suspect) else 0.0
 
-    def refuted(self, suspect: Suspect) -> bool:
-        """True if what an implementation returns speaks against a mistake.
+    def is_refuted(self, suspect: Suspect) -> bool:
+        """True if values that the answer returns speak against a mistake.
 
-        The mistake changes a result, the implementation returns something else, and nothing says
-        why.
-
-        What says why is one change of all its results, or an option of the call in which no case
-        agrees: a second mistake. Other gradients of the same results are those of another function.
+        They do where the mistake changes a result and the answer returns something else, unless a
+        second mistake explains that: one change of all results, or an option of the call with which
+        no case agrees. If only gradients differ there, the answer computes another function.
         """
-        agreed = [i for i in self.wrong if self.agrees(suspect, i)]
+        agreed = [i for i in self.wrong_cases if self.agrees(suspect, i)]
         others = [
             i
-            for i in self.wrong
+            for i in self.wrong_cases
             if i not in agreed and is_value(self.trials[i]) and self.trial(suspect, i).stands_out
         ]
-        usual = set().union(*(asked_for(self.trials[i]) for i in agreed))
-        others = [i for i in others if asked_for(self.trials[i]) <= usual]
+        usual = set().union(*(call_options(self.trials[i]) for i in agreed))
+        others = [i for i in others if call_options(self.trials[i]) <= usual]
         if not others:
             return False
-        symptom = left_beside(self.beside(suspect))
-        alike = all(p.right for p in number_pairs(self.beside(suspect, others)))
+        symptom = symptom_beside_mistake(self.trials_beside(suspect))
+        alike = all(p.right for p in number_pairs(self.trials_beside(suspect, others)))
         return alike or not (symptom and symptom.sure)
 
     def stands_beside(self, suspect: Suspect, rest: str) -> bool:
-        """True if a mistake explains enough, with ``rest`` left beside it."""
-        if not self.explained(suspect) or self.refuted(suspect):
+        """True if a mistake explains enough and is not refuted, and ``rest``, if any, is left."""
+        if not self.share_explained(suspect) or self.is_refuted(suspect):
             return False
-        return not rest or self.left(suspect) == rest
+        return not rest or self.rest_beside(suspect) == rest
 
-    def left(self, suspect: Suspect) -> str:
-        """Describe what is still wrong beside a mistake; "" where nothing is.
+    def rest_beside(self, suspect: Suspect) -> str:
+        """Return in words what is still wrong beside a mistake; "" where nothing can be said.
 
-        Where the mistake is that something is not refused, other refusals are no further mistake.
+        If the mistake is that something is not refused, other missing refusals are part of it.
         """
-        symptom = left_beside(self.beside(suspect))
+        symptom = symptom_beside_mistake(self.trials_beside(suspect))
         return symptom.text if symptom and not self.refuses_less(suspect) else ""
 
     def refuses_less(self, suspect: Suspect) -> bool:
-        """True if all that is wrong, in the answer and in the mistake, is a missing refusal."""
-        shown = [self.trials[i] for i in self.wrong if self.trial(suspect, i).stands_out]
+        """True if all wrong cases ask for an exception, in criteria in which the mistake shows."""
+        shown = [self.trials[i] for i in self.wrong_cases if self.trial(suspect, i).stands_out]
         criteria = {t.criterion.name for t in shown}
         return all(
             self.trials[i].case.raises is not None and self.trials[i].criterion.name in criteria
-            for i in self.wrong
+            for i in self.wrong_cases
         )
 
-    def one_truth(self) -> bool:
-        """True if every call returned the same truth value, which many mistakes do by chance."""
+    def is_one_truth_value(self) -> bool:
+        """True if every call returned the same truth value, and changed no argument."""
         values = [t.outcome.value for t in self.trials if not t.outcome.mutated]
         alike = len(values) == len(self.trials) and all(v is values[0] for v in values)
         return alike and type(values[0]) in (bool, np.bool_)
 
     def resembles(self, suspect: Suspect, i: int) -> bool:
-        """True if both do the same in a case, or fail with exceptions of one class.
+        """True if suspect and answer agree in a case, or raise exceptions of one class.
 
-        Of an answer that cannot be used, the message says why: there only the same will do.
+        An ``Unusable`` has to agree, since its message says what is wrong.
         """
+        if self.agrees(suspect, i):
+            return True
         a, b = self.trials[i].outcome, self.trial(suspect, i).outcome
-        alike = a.kind == b.kind == "raised" and a.error is b.error
-        return self.agrees(suspect, i) or (
-            alike and a.error is not None and not issubclass(a.error, Unusable)
-        )
+        if a.kind != "raised" or b.kind != "raised" or a.error is not b.error:
+            return False
+        return a.error is not None and not issubclass(a.error, Unusable)
 
-    def alone(self, suspect: Suspect, agreed: list[int]) -> bool:
-        """True if of all mistakes this one alone does the same in these cases."""
+    def is_only_one(self, suspect: Suspect, agreed: list[int]) -> bool:
+        """True if no other mistake agrees in all of these cases; False for no cases."""
         others = (a for a in self.suspects if a.mistake is not suspect.mistake)
         return bool(agreed) and not any(
             all(self.agrees(other, i) for i in agreed) for other in others
         )
 
-    def refuses(self, suspect: Suspect) -> bool:
-        """True if all that is wrong are the student's own refusals, as this mistake alone has."""
+    def is_only_refusal(self, suspect: Suspect) -> bool:
+        """True if all wrong cases raise ``ValueError``, as of all mistakes only this one does."""
         others = (a for a in self.suspects if a.mistake is not suspect.mistake)
-        return all(self.trials[i].outcome.error is ValueError for i in self.wrong) and not any(
-            self.fits(other) and all(self.resembles(other, i) for i in self.wrong)
+        if not all(self.trials[i].outcome.error is ValueError for i in self.wrong_cases):
+            return False
+        return not any(
+            self.fits_right_cases(other) and all(self.resembles(other, i) for i in self.wrong_cases)
             for other in others
         )
 
-    def beside(self, suspect: Suspect, numbers: list[int] | None = None) -> tuple[Trial, ...]:
-        """Return the trials as if what the suspect does were right."""
+    def trials_beside(
+        self, suspect: Suspect, numbers: list[int] | None = None
+    ) -> tuple[Trial, ...]:
+        """Return the trials, of all cases or of some, with the suspect's values as the right ones.
+
+        Cases in which the suspect returns no value are left out.
+        """
         numbers = list(range(len(self.trials))) if numbers is None else numbers
         return tuple(
             replace(self.trials[i], expected=self.trial(suspect, i).outcome)
@@ -599,8 +661,8 @@ class Search:
             if self.trial(suspect, i).outcome.kind == "value"
         )
 
-    def mended(self, suspect: Suspect) -> tuple[Trial, ...]:
-        """Return the trials as they would be without the mistake."""
+    def mended_trials(self, suspect: Suspect) -> tuple[Trial, ...]:
+        """Return the trials as they would be without the mistake: right wherever it agrees."""
         whole = self.refuses_less(suspect)
         return tuple(
             replace(t, answered=None) if whole or self.agrees(suspect, i) else t
@@ -611,7 +673,7 @@ class Search:
 def likely_pairs(
     seen: list[Suspect], likeliest: list[Suspect]
 ) -> Iterator[tuple[Suspect, Suspect]]:
-    """Yield each of some suspects with each of all, once; those first of which both are likely."""
+    """Yield each pair of one in ``seen`` and one of ``likeliest`` once, likely pairs first."""
     rank = {suspect: place + 1 for place, suspect in enumerate(likeliest)}
     rows, tried = [product([a], likeliest) for a in seen], set()
     for pair in merge(*rows, key=lambda pair: rank[pair[0]] * rank[pair[1]]):
@@ -620,8 +682,8 @@ def likely_pairs(
             yield pair
 
 
-def asked_for(trial: Trial) -> set:
-    """Return the options of a call, those included that are given by their places."""
+def call_options(trial: Trial) -> set:
+    """Return a call's options, and how many arguments it gives by position."""
     return options_of(trial) | {len(trial.case.args)}
 
 
@@ -637,7 +699,10 @@ def is_plain(value: object) -> bool:
 
 
 def is_distinctive(trial: Trial) -> bool:
-    """True if an outcome is a wrong value that two different functions hardly share by chance."""
+    """True if a trial returned a wrong value that two functions hardly share by chance.
+
+    It has more than two different numbers, or two in an array of at least 12.
+    """
     if trial.outcome.kind != "value" or not trial.wrong:
         return False
     value = trial.outcome.value

@@ -1,6 +1,6 @@
-"""A signature that is not the exercise's: one that does not take the calls it is tested with.
+"""A signature that is not the exercise's, so that Python refuses the calls of the cases.
 
-Python says so before any line of the answer runs, so no line of it stands in the error.
+Python refuses them before any line of the answer runs, so its error ends without such a line.
 """
 
 import inspect
@@ -21,31 +21,34 @@ OTHER_ARGUMENT = re.compile(
 )
 
 
-def other_signature(exercise: Exercise, trials: tuple[Trial, ...]) -> Mistake | None:
-    """Return the mistake in a signature, if a call does not fit it, whatever else is wrong."""
+def wrong_signature(exercise: Exercise, trials: tuple[Trial, ...]) -> Mistake | None:
+    """Return the mistake in a signature if it refuses some call; None if it takes all."""
     for trial in trials:
         if trial.outcome.error is TypeError and trial.wrong:
             if missing := MISSING_ARGUMENT.search(trial.outcome.text):
-                return missing_default(
+                return missing_default_mistake(
                     exercise, missing["function"], re.findall(r"'(\w+)'", missing["names"])
                 )
             if other := OTHER_ARGUMENT.search(trial.outcome.text):
-                return other_signature_mistake(exercise, other["function"], other[0])
+                return signature_mistake(exercise, other["function"], other[0])
     return None
 
 
-def missing_default(exercise: Exercise, function: str, names: list[str]) -> Mistake:
-    """Return the mistake of an argument that a signature asks for in every call."""
+def missing_default_mistake(exercise: Exercise, function: str, names: list[str]) -> Mistake:
+    """Return the mistake that arguments, which the exercise lets be left out, have no default.
+
+    If the exercise has no defaults for them, it is a mistake in the signature.
+    """
     defaults = {
         name: p.default
-        for name, p in inspect.signature(counterpart(exercise, function)).parameters.items()
+        for name, p in inspect.signature(reference_part(exercise, function)).parameters.items()
         if p.default is not p.empty
     }
     if not set(names) <= set(defaults):
         text = f"{function}() asks for {' and '.join(names)} as well"
-        return other_signature_mistake(exercise, function, text)
+        return signature_mistake(exercise, function, text)
     listed = " and ".join(names)
-    written = ", ".join(f"{name}={in_code(defaults[name])}" for name in names)
+    written = ", ".join(f"{name}={default_as_code(defaults[name])}" for name in names)
     return Mistake(
         f"no default for {listed}",
         f"Your signature asks for {listed} in every call. The exercise lets "
@@ -53,43 +56,41 @@ def missing_default(exercise: Exercise, function: str, names: list[str]) -> Mist
     )
 
 
-def other_signature_mistake(exercise: Exercise, function: str, complaint: str) -> Mistake:
+def signature_mistake(exercise: Exercise, function: str, complaint: str) -> Mistake:
     """Return the mistake of a signature that does not take the exercise's calls.
 
     ``complaint`` is what Python says of such a call.
     """
-    wanted = counterpart(exercise, function)
+    wanted = reference_part(exercise, function)
     name = exercise.reference.__name__ if wanted.__name__ == "__init__" else wanted.__name__
-    bare = []
+    parameters_as_code = []
     for p in inspect.signature(wanted).parameters.values():
-        if p.kind is p.KEYWORD_ONLY and "*" not in bare:
-            bare.append("*")
-        bare += [p.name if p.default is p.empty else f"{p.name}={in_code(p.default)}"]
-    if bare[:1] == ["self"]:
-        bare.pop(0)
+        if p.kind is p.KEYWORD_ONLY and "*" not in parameters_as_code:
+            parameters_as_code.append("*")
+        parameters_as_code += [
+            p.name if p.default is p.empty else f"{p.name}={default_as_code(p.default)}"
+        ]
+    if parameters_as_code[:1] == ["self"]:
+        parameters_as_code.pop(0)
     return Mistake(
         "the signature is another one",
-        f"The exercise is called as `{name}({', '.join(bare)})`. Yours does not take such a call: "
-        f"{complaint}. Have the arguments that the exercise has, in its order and with its names.",
+        f"The exercise is called as `{name}({', '.join(parameters_as_code)})`. "
+        f"Yours does not take such a call: {complaint}. "
+        "Have the arguments that the exercise has, in its order and with its names.",
     )
 
 
-def in_code(default: object) -> str:
-    """Return a default as it is written in a signature."""
+def default_as_code(default: object) -> str:
+    """Return a default as code: a function of torch as ``F.name``."""
     if not callable(default):
         return repr(default)
     module = getattr(default, "__module__", "") or ""
     return f"F.{default.__name__}" if module.startswith("torch") else default.__name__
 
 
-def counterpart(exercise: Exercise, function: str) -> Callable:
-    """Return the part of the reference that a function of the answer stands for.
-
-    It is the method of that name, or the whole.
-    """
+def reference_part(exercise: Exercise, function: str) -> Callable:
+    """Return the reference, or its method of the same name as a function of the answer."""
     reference = exercise.reference
-    return (
-        getattr(reference, function.rsplit(".", 1)[-1], reference)
-        if inspect.isclass(reference)
-        else reference
-    )
+    if not inspect.isclass(reference):
+        return reference
+    return getattr(reference, function.rsplit(".", 1)[-1], reference)

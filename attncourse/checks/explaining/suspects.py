@@ -14,7 +14,7 @@ from attncourse.checks.trying.trials import MAX_KEPT_DRAWS, Trial, draw
 
 
 class Suspect:
-    """The results of a wrong implementation on the cases, computed when they are asked for."""
+    """A wrong implementation on the cases of a draw; each trial is made when it is first needed."""
 
     def __init__(self, exercise: Exercise, mistake: Mistake, wrong: Callable, seed: int):
         """Prepare a wrong implementation for the cases of a seed; nothing is called yet."""
@@ -25,31 +25,32 @@ class Suspect:
         self.cases = draw(exercise, seed)
         self.trials: dict[int, Trial] = {}
         self.seed = seed
-        self.beside: dict[Suspect, Suspect | None] = {}  # with another mistake
-        self.elsewhere: dict[int, Suspect] = {seed: self}
+        self.combined: dict[
+            Suspect, Suspect | None
+        ] = {}  # by the second mistake (combined_suspect)
+        self.by_seed: dict[int, Suspect] = {seed: self}
 
-    def on(self, seed: int) -> "Suspect":
+    def on_seed(self, seed: int) -> "Suspect":
         """Return the suspect of the same implementation on the cases of another seed."""
-        if seed not in self.elsewhere:
-            other = Suspect(self.exercise, self.mistake, self.wrong, seed)
-            self.elsewhere[seed] = other
-        return self.elsewhere[seed]
+        if seed not in self.by_seed:
+            self.by_seed[seed] = Suspect(self.exercise, self.mistake, self.wrong, seed)
+        return self.by_seed[seed]
 
     def trial(self, number: int) -> Trial:
-        """Return the trial on one case."""
+        """Return the trial on the case at a place of the draw, made once."""
         if number not in self.trials:
             criterion, case, expected = self.cases[number]
             outcome = run(self.exercise, self.wrong, case, watched=False)
             trial = Trial(criterion, case, expected, outcome)
-            if outcome.kind == "hung":  # another time it may not be
+            if outcome.kind == "hung":  # not kept: on a busy machine it may return the next time
                 return trial
             self.trials[number] = trial
         return self.trials[number]
 
     def glance(self, number: int) -> Any:
-        """Return a suspect's value in one case without a time limit; None where it raises.
+        """Return the value in one case, or what is compared of it; None where it raises.
 
-        It knows no time limit and no forbidden functions: it is for searches among many.
+        There is no time limit and no watch, so it is quick enough for searches among many.
         """
         if number in self.trials:
             return self.trials[number].outcome.value
@@ -64,7 +65,7 @@ class Suspect:
 
 @lru_cache(maxsize=MAX_KEPT_DRAWS)
 def suspects(exercise: Exercise, seed: int) -> tuple[Suspect, ...]:
-    """Return each mistake, and each other way to make it, with what it does on the cases."""
+    """Return a suspect for each wrong implementation of an exercise's mistakes, but families."""
     return tuple(
         Suspect(exercise, m, wrong, seed)
         for m in exercise.mistakes
@@ -77,26 +78,30 @@ def suspects(exercise: Exercise, seed: int) -> tuple[Suspect, ...]:
 def family_members(
     exercise: Exercise, m: Mistake, family: Family, seed: int
 ) -> tuple[Suspect, ...]:
-    """Return the members of a mistake's family that lists its sizes."""
+    """Return a suspect for each size that a mistake's family lists."""
     return tuple(Suspect(exercise, m, family.make(size), seed) for size in family.values)
 
 
 def combined_suspect(a: Suspect, b: Suspect, seed: int) -> Suspect | None:
-    """Return the suspect that makes two mistakes at once; None where they are one decision."""
-    if b not in a.beside:
-        a.beside[b] = None
+    """Return the suspect that makes two mistakes at once; None if that cannot be composed.
+
+    They have to be of one composition and of different decisions. Its mistake is the first one's.
+    """
+    if b not in a.combined:
+        a.combined[b] = None
         if a.parts and b.parts and a.parts.compose is b.parts.compose:
             compose, chosen = a.parts
             if not chosen.keys() & b.parts.chosen.keys():
                 both = compose(**chosen, **b.parts.chosen)
-                a.beside[b] = Suspect(a.exercise, a.mistake, both, seed)
-    return a.beside[b]
+                a.combined[b] = Suspect(a.exercise, a.mistake, both, seed)
+    return a.combined[b]
 
 
 def least_distance(distance: Callable[[float], float], low: float, high: float) -> list[float]:
-    """Return where a distance is least: the best of a few places, then ever closer around it.
+    """Return the places between two where a distance is least; [] where it does not fall to 0.
 
-    Where it is equally small in many places, some of them. None where it does not fall to 0.
+    The best of 41 places is refined by a golden-section search. If several of the 41 are equally
+    good, three of these are returned.
     """
     places = [float(x) for x in np.linspace(low, high, 41)]
     far = [distance(x) for x in places]
@@ -110,7 +115,9 @@ def least_distance(distance: Callable[[float], float], low: float, high: float) 
     at_c, at_d = distance(c), distance(d)
     beside = min(far[max(0, i - 1) : i] + far[i + 1 : i + 2])
     for step in range(60):
-        if step == 12 and min(at_c, at_d) > beside / 10:  # in a three hundredth of the width
+        # After 12 steps the interval has a 300th of its width: a distance that is going to be 0
+        # has fallen far below that of the neighbouring places.
+        if step == 12 and min(at_c, at_d) > beside / 10:
             return []
         if at_c < at_d:
             b, d, at_d = d, c, at_c
@@ -124,9 +131,9 @@ def least_distance(distance: Callable[[float], float], low: float, high: float) 
 
 
 def nearest_sizes(distance: Callable[[float], float], values: Between) -> Iterator[float]:
-    """Yield the sizes between two, of one sign, where a distance is least.
+    """Yield the sizes in a range where a distance is least.
 
-    The search goes by logarithms: small numbers are looked at as closely as large ones.
+    The search runs over logarithms, so that small sizes are searched as closely as large ones.
     """
     sign = -1.0 if values.low < 0 else 1.0
     low, high = sorted(np.log(np.abs(values)))
@@ -135,16 +142,21 @@ def nearest_sizes(distance: Callable[[float], float], values: Between) -> Iterat
 
 
 def same_behaviour(a: Outcome, b: Outcome) -> bool:
-    """True if two calls had the same outcome."""
+    """True if two calls had the same outcome: an answer's, a, and a wrong implementation's, b.
+
+    Of exceptions the class and the message count, without numbers; but a student's own ``raise``
+    may have any message where ``b`` raised by decision.
+    """
     if a.kind != b.kind or a.mutated != b.mutated:
         return False
     if a.kind == "raised":
         if a.error is not b.error:
             return False
-        if a.text.startswith("your module"):  # in our own words, in which sizes say what is wrong
+        if a.text.startswith("your module"):  # a sentence of ours, in which sizes matter
             return a.text == b.text
-        both = raised_by_hand(a) and b.decided  # in whatever words
-        return both or without_numbers(a.text) == without_numbers(b.text)
+        if is_raised_by_student(a) and b.decided:
+            return True
+        return comparable_message(a.text) == comparable_message(b.text)
     if a.kind == "value":
         if a.value is None or b.value is None:
             return a.value is b.value
@@ -152,23 +164,23 @@ def same_behaviour(a: Outcome, b: Outcome) -> bool:
     return a.kind == "hung"
 
 
-def raised_by_hand(outcome: Outcome) -> bool:
-    """True if the student's own code raised the error, so that its words are nobody else's."""
+def is_raised_by_student(outcome: Outcome) -> bool:
+    """True if a ``raise`` or ``assert`` in the student's code raised the error."""
     if re.search("truth value of an array|Boolean value of Tensor", outcome.text):
         return False  # the condition before a ``raise`` failed
     return bool(re.search(r"\(in the line `.*\b(raise|assert)\b", outcome.text))
 
 
-# ``reshape`` and ``view`` say the first, ``unflatten`` the second.
-MISFITS = (
+# Messages that numbers do not fill a shape: of ``reshape`` and ``view``, and of ``unflatten``.
+SHAPE_MISFIT_PATTERN = (
     r"shape '.*?' is invalid for input of size|unflatten: Provided sizes .* in the input tensor"
 )
 
 
-def without_numbers(text: str) -> str:
-    """Return an error's message without sizes and without the line that raised it.
+def comparable_message(text: str) -> str:
+    """Return an error's message with "#" for numbers and without the line that raised it.
 
-    That numbers do not fill a shape is one message, whichever function says so.
+    That numbers do not fill a shape is one message, whichever function raised it.
     """
     said = text.split(" (in the line")[0]
-    return "another shape" if re.search(MISFITS, said) else re.sub(r"-?\d+", "#", said)
+    return "another shape" if re.search(SHAPE_MISFIT_PATTERN, said) else re.sub(r"-?\d+", "#", said)

@@ -1,13 +1,13 @@
-"""The way from an answer's cell in a notebook to the object that a check is given.
+"""Which run of which cell gave the object that a check is handed, in a notebook.
 
-The cell may not have compiled, may have stopped or been interrupted before the definition, may not
-have been run since it was changed; another cell may have taken the name. An older definition is
-then what memory holds, and a verdict on that would be about code that nobody sees. So the runs of
-a session's cells are kept, and what is judged is what the newest attempt gave, or nothing. What a
-grader makes of a cell that stopped is made of it here: the definitions below the line run, too.
+The answer's cell may not have compiled, may have stopped or been interrupted before the definition,
+may not have been run since it was changed; another cell may have bound the name. Memory then holds
+an older definition, and a verdict on that would be about code that nobody sees. So the runs of a
+session's cells are kept, and only what the newest attempt gave is judged. A cell that stopped is
+treated as a grader treats it: the definitions below the failed line run, too.
 
-IPython tells of each run, since 7.0 alike in JupyterLab, VS Code and Colab. Where it does not (a
-script, a plain interpreter) nothing is claimed.
+IPython reports each run, since 7.0 alike in JupyterLab, VS Code and Colab. Where it does not (a
+script, a plain interpreter) every answer is judged.
 """
 
 import ast
@@ -31,25 +31,25 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-NOT_THERE = ...  # what a check is given in place of a name that is bound to nothing
+NOT_THERE = ...  # handed to a check in place of a name that is bound to nothing
 NOT_ENDED = float("inf")
 NOT_DEFINED_ANY_MORE = "no cell of your notebook defines `{}` any more, as it was saved last"
-MAY_BIND_ANYTHING = re.compile(r"import \*|%run|exec\(")  # bind what is not said
-MAX_NOTEBOOK_BYTES = 50_000_000  # saved
+MAY_BIND_ANYTHING = re.compile(r"import \*|%run|exec\(")  # which names cannot be read off
+MAX_NOTEBOOK_BYTES = 50_000_000  # of a saved notebook; a larger one is not read
 TIMEIT_KEEPS_NAMES = "`%%timeit` keeps what its cell defines to itself: the cell was run without it"
-UNANSWERED = "YOUR ANSWER HERE"  # stands in a question's cell as it is released
+UNANSWERED = "YOUR ANSWER HERE"  # the text of a question's cell as it is released
 MAX_STATEMENT_CHARACTERS = 60
 STUB_ERROR = "NotImplementedError"  # what an answer raises that is not written
-ERRORS_IN_VERDICTS = (STUB_ERROR, "CheckFailed")  # of which a verdict speaks
+ERRORS_IN_VERDICTS = (STUB_ERROR, "CheckFailed")  # need no note, since a verdict tells them
 STORES, DELETES = {"STORE_NAME", "STORE_GLOBAL"}, {"DELETE_NAME", "DELETE_GLOBAL"}
 COMPILE_FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-COMPARED_TYPES = types.FunctionType | type  # what is compared before and after a run
+COMPARED_TYPES = types.FunctionType | type  # of values that are compared before and after a run
 
 
 class Unjudged(NamedTuple):
-    """Why there is nothing to judge, and what to do; ``open`` where nothing was tried.
+    """Why an answer is not judged, and what to do about it.
 
-    A ``stub`` is what was handed out, and nothing else.
+    ``open`` says that the exercise was not attempted, ``stub`` that its cell is as it was released.
     """
 
     why: str
@@ -59,7 +59,7 @@ class Unjudged(NamedTuple):
 
 
 def running_shell() -> Any:
-    """Return the IPython that runs this session, or None."""
+    """Return the IPython shell of this process, or None."""
     ipython = sys.modules.get("IPython")
     return ipython.get_ipython() if ipython and hasattr(ipython, "get_ipython") else None
 
@@ -71,10 +71,13 @@ def running_shell() -> Any:
 class CellRun:
     """One run of a cell: its number in the notebook, its text, and how it ended.
 
-    ``source`` is Python, without the magic that a cell begins with, which is ``magic``. ``failed``
-    is the line in which it stopped, and ``error`` what it said; ``before`` holds what functions and
-    classes its names stood for when it began. Of one that was ``unseen``, because it ran before the
-    checks were imported, the text alone is known.
+    ``raw`` is the cell's text; ``source`` is that as Python, without the ``magic`` in its first
+    line. ``cell`` is the cell's id, "" where it is not known. ``failed_line`` is the line in which
+    the run stopped (0 if it did not), ``error`` the text of what was raised. ``former_values``
+    holds, while the cell runs, the functions and classes that its names stood for when it began;
+    ``unbound_names`` are those that it did not come to bind. A run is ``unseen`` if it was before
+    the checks were imported: only its text is known. It is ``finished`` once a check has run the
+    rest of it.
     """
 
     number: int
@@ -85,16 +88,16 @@ class CellRun:
     ended: float = NOT_ENDED
     error: str = ""
     interrupted: bool = False
-    failed: int = 0
-    before: dict[str, Any] = field(default_factory=dict)
-    unreached: frozenset[str] = frozenset()
+    failed_line: int = 0
+    former_values: dict[str, Any] = field(default_factory=dict)
+    unbound_names: frozenset[str] = frozenset()
     unseen: bool = False
     finished: bool = False
-    note: str = ""  # what a check did with it that the cell itself did not
+    note: str = ""  # how a check ran it, for the verdict
 
     @cached_property
     def problem(self) -> SyntaxError | None:
-        """Why it is no Python."""
+        """Return the error that shows that the source is no valid Python; None if it is."""
         try:
             compile(self.source, "<cell>", "exec", COMPILE_FLAGS, dont_inherit=True)
         except SyntaxError as error:
@@ -105,12 +108,12 @@ class CellRun:
 
     @cached_property
     def statements(self) -> list["Statement"]:
-        """Return the statements at the cell's top level; none where it is no Python."""
+        """Return the statements at the cell's top level; [] where it is no valid Python."""
         return [] if self.problem else [Statement(n) for n in ast.parse(self.source).body]
 
     @cached_property
-    def bound(self) -> dict[str, "Statement"]:
-        """Return each name that it binds, with the last statement that does."""
+    def binding_statements(self) -> dict[str, "Statement"]:
+        """Return each name that the cell binds, with the last statement that binds it."""
         return {name: statement for statement in self.statements for name in statement.stores}
 
     @property
@@ -118,56 +121,73 @@ class CellRun:
         """Return the cell as a notebook names it: ``cell [3]``."""
         return f"cell [{self.number}]"
 
-    def tries(self, name: str) -> bool:
+    def would_bind(self, name: str) -> bool:
         """True if the cell would bind or delete the name; a guess where it is no valid Python."""
         if self.problem is None:
-            return name in self.bound or any(
+            return name in self.binding_statements or any(
                 name in statement.deletes for statement in self.statements
             )
-        return means_to_bind(self.source, name)
+        return looks_like_binding(self.source, name)
 
-    def end(self, error: BaseException | None, names: dict[str, Any]) -> None:
-        """Keep how it ended, and which names it did not come to bind."""
+    def record_end(self, error: BaseException | None, names: dict[str, Any]) -> None:
+        """Note how the run ended, and which names it did not come to bind.
+
+        ``names`` are the notebook's variables now.
+        """
         self.ended = time.time()  # noqa: TID251
         if error is not None and self.problem is None:
             self.error = error_in_a_line(error)
             self.interrupted = isinstance(error, KeyboardInterrupt)
-            self.failed = stopped_line(error, names)
+            self.failed_line = stopped_line(error, names)
         if self.error or self.magic:
-            self.unreached = frozenset(n for n in self.bound if not self.has_bound(n, names))
-        self.before = {}
+            self.unbound_names = frozenset(
+                n for n in self.binding_statements if not self.has_bound(n, names)
+            )
+        self.former_values = {}
 
-    def lacks(self, name: str, value: Any) -> bool:
-        """True if the run ended before it bound this name."""
+    def ended_before(self, name: str, value: Any) -> bool:
+        """True if the run ended before it bound this name; ``value`` is what the name has now."""
         if not self.unseen:
-            return name in self.unreached
+            return name in self.unbound_names
+        # Of a run that was not seen only the text is known: did the value come from this text?
         lines = linecache.getlines(code.co_filename) if (code := code_of(value)) else ()
         return bool(lines) and "".join(lines).strip() != self.source.strip()
 
     def is_stub(self, name: str) -> bool:
-        """True if the run stopped in a definition that is still as it was handed out."""
-        if self.error != STUB_ERROR or name not in self.unreached:
+        """True if the run stopped in the name's definition, which is still the released stub."""
+        if self.error != STUB_ERROR or name not in self.unbound_names:
             return False
-        statement = self.bound[name]
+        statement = self.binding_statements[name]
         raises = any(
             f"raise {STUB_ERROR}" in ast.unparse(n) for n in getattr(statement.node, "body", ())
         )
-        return raises and statement.holds(self.failed)
+        return raises and statement.has_line(self.failed_line)
 
-    def below(self, name: str) -> str:
-        """Describe how a run ended below the definition of a name; "" if it ended by itself."""
-        if not self.error or name not in self.bound or self.error.startswith(ERRORS_IN_VERDICTS):
+    def failure_below(self, name: str) -> str:
+        """Return how the run failed below the definition of a name; "" if it did not.
+
+        Errors that a verdict tells anyway are left out.
+        """
+        if (
+            not self.error
+            or name not in self.binding_statements
+            or self.error.startswith(ERRORS_IN_VERDICTS)
+        ):
             return ""
         if self.interrupted:
             return "its cell did not end: it was interrupted below the definition"
         return f"its cell stopped with {self.error} below the definition"
 
     def has_bound(self, name: str, names: dict[str, Any]) -> bool:
-        """True if a run that stopped, or whose magic may hide its names, bound this one."""
-        statement = self.bound[name]
-        if self.failed and not statement.holds(self.failed):
-            return statement.last < self.failed
-        return names.get(name, NOT_THERE) is not self.before.get(name, NOT_THERE)
+        """True if a run that stopped, or whose magic may keep names to itself, bound this one.
+
+        The statement stands above the failed line; or else the name now has another value than
+        before the run.
+        """
+        statement = self.binding_statements[name]
+        if self.failed_line and not statement.has_line(self.failed_line):
+            return statement.last_line < self.failed_line
+        return names.get(name, NOT_THERE) is not self.former_values.get(name, NOT_THERE)
 
 
 @dataclass(frozen=True)
@@ -178,7 +198,7 @@ class Statement:
 
     @cached_property
     def operations(self) -> list[dis.Instruction]:
-        """Return the instructions of Python that the statement is compiled to."""
+        """Return the bytecode instructions of the statement."""
         try:
             module = ast.Module([self.node], [])
             return [*dis.get_instructions(compile(module, "<cell>", "exec", COMPILE_FLAGS))]
@@ -187,36 +207,36 @@ class Statement:
 
     @cached_property
     def stores(self) -> frozenset[str]:
-        """Return the names that it leaves behind."""
+        """Return the names that the statement binds and does not delete again."""
         return frozenset(o.argval for o in self.operations if o.opname in STORES) - self.deletes
 
     @cached_property
     def deletes(self) -> frozenset[str]:
-        """Return the names that it takes away: of except … as, its own."""
+        """Return the names that the statement deletes; ``except … as name`` deletes its own."""
         return frozenset(o.argval for o in self.operations if o.opname in DELETES)
 
     @property
-    def first(self) -> int:
+    def first_line(self) -> int:
         """Return the statement's first line in its cell, decorators included."""
         decorators = getattr(self.node, "decorator_list", ())
         return min([self.node.lineno, *(d.lineno for d in decorators)])
 
     @property
-    def last(self) -> int:
+    def last_line(self) -> int:
         """Return the statement's last line in its cell."""
         return self.node.end_lineno or self.node.lineno
 
     @property
-    def defines(self) -> bool:
-        """True if a grader runs this below a failed line: it binds names, and is no loop."""
+    def is_run_below_failure(self) -> bool:
+        """True if a grader runs it below a failed line: it binds names and is no loop."""
         return bool(self.stores) and not isinstance(self.node, ast.For | ast.AsyncFor | ast.While)
 
-    def holds(self, line: int) -> bool:
+    def has_line(self, line: int) -> bool:
         """True if a line of the cell belongs to the statement."""
-        return self.first <= line <= self.last
+        return self.first_line <= line <= self.last_line
 
-    def same_but_for(self, name: str, other: "Statement") -> bool:
-        """True if two statements are the same definition under different names."""
+    def is_renamed_in(self, name: str, other: "Statement") -> bool:
+        """True if ``other``, a definition of ``name``, is this one but for the name it defines."""
         if not isinstance(self.node, DEFINITIONS) or type(self.node) is not type(other.node):
             return False
         text = re.sub(rf"\b{re.escape(self.node.name)}\b", name, ast.unparse(self.node))
@@ -226,13 +246,13 @@ class Statement:
         """Return the statement's first line as Python writes it, shortened."""
         return short_line(ast.unparse(self.node).splitlines()[0])
 
-    def same_as(self, other: "Statement") -> bool:
-        """True if another statement is the same code, however it is spaced."""
+    def is_same_code(self, other: "Statement") -> bool:
+        """True if another statement is the same code, apart from blanks and comments."""
         return ast.dump(self.node) == ast.dump(other.node)
 
 
-def means_to_bind(source: str, name: str) -> bool:
-    """True if a text that is no valid Python looks as if it was to bind the name."""
+def looks_like_binding(source: str, name: str) -> bool:
+    """True if a text that is no valid Python looks as if it were meant to bind the name."""
     word = re.escape(name)
     head = rf"(?:async\s+)?(?:def|class)\s+{word}\b|{word}\s*(?::[^=\n]*)?=(?!=)"
     typo = rf"\w+\s+{word}\s*\([^\n]*(?::[ \t]*(?:#[^\n]*)?$|\n[ \t]+\S)"  # de project(x):
@@ -241,87 +261,103 @@ def means_to_bind(source: str, name: str) -> bool:
 
 
 class CellRuns:
-    """The runs of one IPython's cells, the newest last."""
+    """The runs of the cells of one IPython shell, the newest last."""
 
     def __init__(self, ipython: Any):
-        """Take the runs so far from IPython's history, and listen to those that follow."""
+        """Take the earlier runs from IPython's history, and have it report those that follow."""
         self.ipython = weakref.ref(ipython)
         self.runs: list[CellRun] = []
-        self.open: list[CellRun] = []  # that have not ended: a magic may run a cell inside of one
+        # Runs that have not ended, the innermost last: a magic may run a cell inside another.
+        self.open: list[CellRun] = []
         history = self.history
         for number, raw in enumerate(history[1:-1], 1):
             self.add(number, raw, "").unseen = True
-        if len(history) > 1:  # which imports this
+        if len(history) > 1:  # the last entry is the cell that imports this, and still runs
             self.open.append(self.add(len(history) - 1, history[-1], ""))
-        ipython.events.register("pre_run_cell", self.begins)
-        ipython.events.register("post_run_cell", self.ends)
-        ipython.ast_transformers.append(Missing())
+        ipython.events.register("pre_run_cell", self.note_begin)
+        ipython.events.register("post_run_cell", self.note_end)
+        ipython.ast_transformers.append(UnboundAnswers())
 
     @property
     def names(self) -> dict[str, Any]:
-        """Return the notebook's variables; none once its shell is gone."""
+        """Return the notebook's variables, {} once its shell is gone."""
         ipython = self.ipython()
         return ipython.user_ns if ipython else {}
 
     @property
     def history(self) -> list[str]:
-        """IPython's own ``In``, from 1 on: a notebook may call something else so."""
+        """Return the cells' texts by number, from 1 on: IPython's ``In``, which may be rebound."""
         manager = getattr(self.ipython(), "history_manager", None)
         return manager.input_hist_parsed if manager else [""]
 
     def add(self, number: int, raw: str, cell: str) -> CellRun:
-        """Note a run of a cell, with what the names that it binds hold before."""
+        """Return a new run of a cell, with the values that its names have before; keep it, too."""
         run = CellRun(number, raw, *python_of(raw, self.ipython()), cell)
         names = self.names
-        run.before = {n: names[n] for n in run.bound if isinstance(names.get(n), COMPARED_TYPES)}
+        run.former_values = {
+            n: names[n] for n in run.binding_statements if isinstance(names.get(n), COMPARED_TYPES)
+        }
         self.runs.append(run)
         return run
 
-    def begins(self, info: Any) -> None:
+    def note_begin(self, info: Any) -> None:
         """Note that a cell begins to run: IPython calls this."""
         cell = getattr(info, "cell_id", "") or ""
         self.open.append(self.add(len(self.history), info.raw_cell or "", cell))
 
-    def ends(self, result: Any) -> None:
+    def note_end(self, result: Any) -> None:
         """Note how the innermost open cell ended: IPython calls this."""
         if self.open:
             error = getattr(result, "error_before_exec", None) or getattr(
                 result, "error_in_exec", None
             )
             run = self.open.pop()
-            run.number = len(self.history) - 1  # it is written down by now
-            run.end(error, self.names)
+            run.number = len(self.history) - 1  # IPython has added it by now
+            run.record_end(error, self.names)
 
-    def newest(self, name: str) -> CellRun | None:
-        """Return the last ended attempt at a name; None where a cell that runs has bound it.
+    def newest_run(self, name: str) -> CellRun | None:
+        """Return the newest run, of those that ended, that was to bind a name.
 
-        A cell that no longer is Python is one where an earlier text of it was.
+        None if there is none, or if a cell that still runs has bound the name since. A cell that is
+        no valid Python now counts if an earlier text of the same cell bound the name.
         """
-        cells_of_name: set[str] = {run.cell for run in self.runs if run.cell and name in run.bound}
+        cells_of_name: set[str] = {
+            run.cell for run in self.runs if run.cell and name in run.binding_statements
+        }
         for run in reversed(self.runs):
             if run in self.open:
-                if run.tries(name) and run.has_bound(name, self.names):
+                if run.would_bind(name) and run.has_bound(name, self.names):
                     return None
-            elif run.tries(name) or (run.problem and run.cell in cells_of_name):
+            elif run.would_bind(name) or (run.problem and run.cell in cells_of_name):
                 return run
         return None
 
-    def settle(self, name: str) -> None:
-        """Have the newest attempt at a name give what it gives a grader."""
-        run = self.newest(name)
-        if run is None or run.problem or run.interrupted or run.finished or name not in run.bound:
+    def complete_newest(self, name: str) -> None:
+        """Run the rest of a name's newest run, if it stopped before it: as a grader does."""
+        run = self.newest_run(name)
+        if (
+            run is None
+            or run.problem
+            or run.interrupted
+            or run.finished
+            or name not in run.binding_statements
+        ):
             return
-        if run.lacks(name, self.names.get(name, NOT_THERE)):
-            self.finish(run)
+        if run.ended_before(name, self.names.get(name, NOT_THERE)):
+            self.run_rest(run)
 
-    def finish(self, run: CellRun) -> None:
-        """Run what a run did not come to: all that binds names below the line in which it stopped.
+    def run_rest(self, run: CellRun) -> None:
+        """Run the statements that bind names below the line in which a run stopped, and note that.
 
-        Where that line is not known, or a magic kept the names to itself, that is all of the cell.
+        If that line is not known, or a magic kept the names to itself, the whole cell is run. A
+        statement that fails is skipped, too.
         """
-        failed, bound = ([run.failed] if run.failed else []), set()
+        failed = [run.failed_line] if run.failed_line else []
+        bound: set[str] = set()
         for statement in run.statements:
-            if statement.first <= max(failed, default=0) or (failed and not statement.defines):
+            if statement.first_line <= max(failed, default=0) or (
+                failed and not statement.is_run_below_failure
+            ):
                 continue
             try:
                 self.execute(run, statement)
@@ -329,17 +365,24 @@ class CellRuns:
             except (Exception, SystemExit) as error:
                 failed.append(statement.node.lineno)
                 run.error = run.error or error_in_a_line(error)
-        run.unreached = frozenset(run.bound if run.unseen else run.unreached) - bound
+        run.unbound_names = (
+            frozenset(run.binding_statements if run.unseen else run.unbound_names) - bound
+        )
         run.finished, run.unseen = True, False
         lines = run.source.splitlines()
         notes = [TIMEIT_KEEPS_NAMES] if run.magic == "timeit" else []
         if failed:
-            notes.append(f"{run.error} ({went_on([lines[n - 1].strip() for n in failed])})")
+            notes.append(
+                f"{run.error} ({skipped_lines_note([lines[n - 1].strip() for n in failed])})"
+            )
         run.note = "; ".join(notes)
 
-    def again(self, name: str) -> CellRun | None:
-        """Run the cell that gave a name its value once more, down to there; None if none did."""
-        if (taken := self.taken(name)) is None:
+    def run_again(self, name: str) -> CellRun | None:
+        """Run once more the cell that gave a name its value, down to that statement.
+
+        Return its run, or None if no cell did. If the name gets no value now, it keeps the old one.
+        """
+        if (taken := self.binding_of(name)) is None:
             return None
         run, statement = taken
         before = self.names.pop(name)
@@ -350,34 +393,32 @@ class CellRuns:
         return run
 
     def execute(self, run: CellRun, statement: Statement) -> None:
-        """Run one statement of a cell, among the notebook's names."""
+        """Run one statement of a cell with the notebook's variables; an ``await`` in it, too."""
         ipython: Any = self.ipython()
         file, flags = ipython.compile.cache(run.source), COMPILE_FLAGS | ipython.compile.flags
         module = ast.Module([statement.node], [])
         code = compile(module, file, "exec", flags, dont_inherit=True)
         waits = eval(code, self.names)
         if code.co_flags & inspect.CO_COROUTINE:
-            with ThreadPoolExecutor(1) as pool:  # in this thread another loop runs
+            # In a thread of its own: in this one the kernel's event loop is running.
+            with ThreadPoolExecutor(1) as pool:
                 pool.submit(asyncio.run, waits).result()
 
     def note(self, name: str) -> str:
-        """Return a note on the newest run that was to bind a name: how it was run, or how it ended.
-
-        Where nothing was, that it stopped below what it gave: a grade says so, too.
-        """
-        run = self.newest(name)
-        return (run.note or run.below(name)) if run else ""
+        """Return how a check ran a name's newest run, or how it failed below the name; or ""."""
+        run = self.newest_run(name)
+        return (run.note or run.failure_below(name)) if run else ""
 
     def why_unjudged(self, name: str, value: Any) -> Unjudged | None:
-        """Return why a name's value is not what its newest attempt would give; None where it is."""
-        run = self.newest(name)
+        """Return why a name's value is not what its newest run would give; None where it is."""
+        run = self.newest_run(name)
         if run is None:
             return None if value is not ... else never_run(name)
         again = f"run the cell of `{name}` again, then this check."
         if run.is_stub(name):
             what = f"`{name}` is not written yet"
             return Unjudged(what, "Replace `raise NotImplementedError()`.", open=True, stub=True)
-        if stopped := self.stopped(run, name, value):
+        if stopped := self.why_stopped(run, name, value):
             older = f"; an older `{name}` is still in memory, and is not judged"
             what = f"the newest `{name}` did not run: {stopped}{'' if value is ... else older}"
             mends = run.problem or (run.error and not run.interrupted)
@@ -385,33 +426,37 @@ class CellRuns:
         if value is ...:
             what = f"`{name}` is no longer there: {run.place} deletes it"
             return Unjudged(what, capitalised(again))
-        if name in run.bound and not callable(value):
+        if name in run.binding_statements and not callable(value):
             what = f"`{name}` is {kind_of(value)}, nothing that can be called"
-            taken = f"{what}: `{run.bound[name]}` in {run.place} took its name"
+            taken = f"{what}: `{run.binding_statements[name]}` in {run.place} took its name"
             return Unjudged(taken, f"Give that another name, {again}")
-        return self.changed(name, run)
+        return self.why_changed(name, run)
 
-    def stopped(self, run: CellRun, name: str, value: Any) -> str:
-        """Describe what kept a run from giving a name its value; "" where nothing did."""
+    def why_stopped(self, run: CellRun, name: str, value: Any) -> str:
+        """Return what stopped a run before it gave a name its value; "" if nothing did."""
         if run.problem:
             return error_in_a_line(run.problem)
-        if name not in run.bound or not run.lacks(name, value):
+        if name not in run.binding_statements or not run.ended_before(name, value):
             return ""
         if run.interrupted:
             return "its cell was interrupted before it came to it"
         with_what = f" with {run.error}" if run.error else ""
         return f"its cell stopped{with_what} before it came to it"
 
-    def changed(self, name: str, run: CellRun) -> Unjudged | None:
-        """Return why a value is not judged where its cells now hold another definition."""
-        if name not in run.bound:
+    def why_changed(self, name: str, run: CellRun) -> Unjudged | None:
+        """Return why a value is not judged whose cell no longer holds its definition, or None.
+
+        Either a later run of the cell no longer defines the name, or a later cell defines the same
+        under another name, or the saved notebook has another text.
+        """
+        if name not in run.binding_statements:
             return None
         after = self.runs[self.runs.index(run) + 1 :]
         later = [other for other in after if run.cell and other.cell == run.cell]
-        if later and later[-1] not in self.open and name not in later[-1].bound:
+        if later and later[-1] not in self.open and name not in later[-1].binding_statements:
             others = [
                 n
-                for n, statement in later[-1].bound.items()
+                for n, statement in later[-1].binding_statements.items()
                 if isinstance(statement.node, DEFINITIONS)
             ]
             instead = f": it defines `{others[-1]}`" if others else ""
@@ -419,19 +464,23 @@ class CellRuns:
             return Unjudged(what, f"Define `{name}` in it, run it, then this check.")
         if not run.cell:
             for other in after:
-                for statement in other.bound.values():
-                    if statement.same_but_for(name, run.bound[name]):
+                for statement in other.binding_statements.values():
+                    if statement.is_renamed_in(name, run.binding_statements[name]):
                         new_name = getattr(statement.node, "name", "")
                         what = f"nothing is called `{name}` any more, if {other.place} is its cell"
                         what += f": it defines `{new_name}`, which is the same"
                         return Unjudged(
                             what, f"Define `{name}` in its cell, run it, then this check."
                         )
-        cells = self.saved_after(run)
-        definitions = [cell.bound[name] for cell in cells if name in cell.bound]
-        if not cells or any(statement.same_as(run.bound[name]) for statement in definitions):
+        cells = self.cells_saved_after(run)
+        definitions = [
+            cell.binding_statements[name] for cell in cells if name in cell.binding_statements
+        ]
+        if not cells or any(
+            statement.is_same_code(run.binding_statements[name]) for statement in definitions
+        ):
             return None
-        if definitions or any(cell.tries(name) for cell in cells):
+        if definitions or any(cell.would_bind(name) for cell in cells):
             what = f"the cell of `{name}` was changed after it was run"
             return Unjudged(what, "Run it, then this check.")
         return Unjudged(
@@ -439,12 +488,13 @@ class CellRuns:
             f"Define `{name}` in its cell, run it, then this check.",
         )
 
-    def gone(self, name: str) -> Unjudged | None:
-        """Return why a value is not judged, where the notebook's file no longer has its cell."""
-        run = self.newest(name)
-        cells = self.saved_after(run) if run and name in run.bound else []
+    def why_gone(self, name: str) -> Unjudged | None:
+        """Return why a value is not judged that no cell of the saved notebook gives any more."""
+        run = self.newest_run(name)
+        cells = self.cells_saved_after(run) if run and name in run.binding_statements else []
         if not cells or any(
-            name in c.bound or c.tries(name) or MAY_BIND_ANYTHING.search(c.raw) for c in cells
+            name in c.binding_statements or c.would_bind(name) or MAY_BIND_ANYTHING.search(c.raw)
+            for c in cells
         ):
             return None
         return Unjudged(
@@ -452,18 +502,19 @@ class CellRuns:
             f"Define `{name}` in a cell, run it, then this check.",
         )
 
-    def saved_after(self, run: CellRun) -> list[CellRun]:
-        """Return the code cells of the notebook's file, if it is known and newer than a run."""
-        time, cells = self.saved()
+    def cells_saved_after(self, run: CellRun) -> list[CellRun]:
+        """Return the saved notebook's code cells as runs; [] if it is unknown or not newer."""
+        time, cells = self.saved_notebook()
         code = ["".join(c["source"]) for c in cells if c["cell_type"] == "code"]
         if time <= run.ended:
             return []
         return [CellRun(0, text, *python_of(text, self.ipython())) for text in code]
 
-    def saved(self) -> tuple[float, list[dict[str, Any]]]:
-        """Return when the notebook was saved, and its cells then; none of an unknown file.
+    def saved_notebook(self) -> tuple[float, list[dict[str, Any]]]:
+        """Return the time of the notebook's file and its cells; (0.0, []) for an unknown file.
 
-        It has to hold the cell that runs now: a path may be inherited from another notebook.
+        A file without the cell that runs now does not count: a process may have inherited the path
+        from another notebook.
         """
         path = self.names.get("__vsc_ipynb_file__") or os.environ.get("JPY_SESSION_NAME", "")
         try:
@@ -477,36 +528,35 @@ class CellRuns:
         known = self.open and self.open[-1].raw.strip() in texts
         return (state.st_mtime, cells) if known else (0.0, [])
 
-    def answered(self) -> frozenset[str] | None:
-        """Return the questions that are answered in the saved notebook; None if not known."""
-        marks = [(c["metadata"].get("nbgrader", {}), c) for c in self.saved()[1]]
+    def answered_questions(self) -> frozenset[str] | None:
+        """Return the names of the questions that the saved notebook answers; None if not known."""
+        marks = [(c["metadata"].get("nbgrader", {}), c) for c in self.saved_notebook()[1]]
         questions = [(m["grade_id"], c) for m, c in marks if m.get("grade") and m.get("solution")]
         answered_names = {name for name, c in questions if UNANSWERED not in "".join(c["source"])}
         return frozenset(answered_names) if questions else None
 
-    def writes(self, file: str) -> bool:
-        """True if a cell may have written a file of this name."""
+    def may_have_written(self, file: str) -> bool:
+        """True if a cell may have written a file of this name: it mentions it and writes files."""
         return any(
             file in run.raw and re.search(r"%%file|write|open\(", run.raw) for run in self.runs
         )
 
-    def taken(self, name: str) -> tuple[CellRun, Statement] | None:
-        """Return where a name got its value, if a statement took it from something else."""
+    def binding_of(self, name: str) -> tuple[CellRun, Statement] | None:
+        """Return the newest run that bound a name, and the statement; None if no run did."""
         for run in reversed(self.runs):
-            if name in run.bound and name not in run.unreached:
-                return run, run.bound[name]
+            if name in run.binding_statements and name not in run.unbound_names:
+                return run, run.binding_statements[name]
         return None
 
 
 DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-_sessions: dict[int, CellRuns] = {}
+_sessions: dict[int, CellRuns] = {}  # by the shell's id
 
 
 def cells_here() -> CellRuns | None:
-    """Return the runs of the cells of the notebook that calls this; None elsewhere.
+    """Return the cell runs of the notebook that calls this; None outside of a notebook.
 
-    From the first call on the runs of a session's cells are known. An IPython that is merely there,
-    and runs no cell now, is no notebook.
+    The first call begins to record them. An IPython that runs no cell now is no notebook.
     """
     ipython = running_shell()
     if ipython is None or not hasattr(ipython, "events"):
@@ -518,7 +568,7 @@ def cells_here() -> CellRuns | None:
 
 
 def in_a_cell(ipython: Any) -> bool:
-    """True if code of a cell is on the stack."""
+    """True if code of one of the shell's cells is on the stack of this thread."""
     frame = sys._getframe()
     while frame is not None:
         if frame.f_globals is ipython.user_global_ns:
@@ -530,32 +580,32 @@ def in_a_cell(ipython: Any) -> bool:
 # --- a check of a name that is not there ----------------------------------------------------------
 
 
-class Missing(ast.NodeTransformer):
-    """Has a check of a name that is not there say so, in place of Python's ``NameError``.
+class UnboundAnswers(ast.NodeTransformer):
+    """Rewrites cells so that a check of an unbound name gives a verdict, not a ``NameError``.
 
-    ``check("kqv.project", project)`` asks for the name as ``globals().get("project", ...)``.
+    ``check("kqv.project", project)`` becomes
+    ``check("kqv.project", globals().get("project", ...))``.
     """
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        """Have ``check`` and ``examine`` get ``...`` for an answer whose name is unbound."""
+        """Return a call, rewritten if it is one of ``check`` or ``examine``."""
         called = getattr(node.func, "attr", getattr(node.func, "id", ""))
         if called in ("check", "examine"):
-            node.args[1:2] = [asked_expression(value) for value in node.args[1:2]]
-            for word in node.keywords:
-                word.value = (
-                    asked_expression(word.value) if word.arg == "implementation" else word.value
-                )
+            node.args[1:2] = [lookup_expression(value) for value in node.args[1:2]]
+            for keyword in node.keywords:
+                if keyword.arg == "implementation":
+                    keyword.value = lookup_expression(keyword.value)
         return self.generic_visit(node)
 
-    def inside(self, node: ast.AST) -> ast.AST:
-        """Leave functions and lambdas as they are, which have names of their own."""
-        return node  # names of its own
+    def leave_unchanged(self, node: ast.AST) -> ast.AST:
+        """Return a function or class unchanged: a name in it may be a local one."""
+        return node
 
-    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = inside
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = leave_unchanged
 
 
-def asked_expression(value: ast.expr) -> ast.expr:
-    """Return the expression that looks a name up, and gives ``...`` where nothing has it."""
+def lookup_expression(value: ast.expr) -> ast.expr:
+    """Return an expression that gives ``...`` for an unbound name; other expressions unchanged."""
     if not isinstance(value, ast.Name) or hasattr(builtins, value.id):
         return value
     made = ast.parse(f"globals().get({value.id!r}, ...)", mode="eval").body
@@ -563,7 +613,7 @@ def asked_expression(value: ast.expr) -> ast.expr:
 
 
 def never_run(name: str) -> Unjudged:
-    """Return the verdict's words on an answer whose cell has not run in this kernel."""
+    """Return why an answer is not judged whose cell has not run in this kernel."""
     what = f"`{name}` is not there: its cell has not been run since the kernel started"
     return Unjudged(what, "Run that cell, then this check.", open=True)
 
@@ -572,7 +622,10 @@ def never_run(name: str) -> Unjudged:
 
 
 def python_of(raw: str, ipython: Any) -> tuple[str, str]:
-    """Return a cell as Python, and the magic that it begins with; of other languages nothing."""
+    """Return a cell as Python, and the name of the magic in its first line, or "".
+
+    A cell that its magic does not run as Python, ``%%bash``, gives "" as its source.
+    """
     try:
         source = ipython.transform_cell(raw)
     except Exception:
@@ -582,21 +635,20 @@ def python_of(raw: str, ipython: Any) -> tuple[str, str]:
         return source, ""
     with suppress(SyntaxError, ValueError, AttributeError, IndexError):
         name, _, body = (ast.literal_eval(a) for a in ast.parse(source).body[0].value.args)
-        return (python_of(body, ipython)[0], name) if name in RUN_THEIR_CELL else ("", name)
+        return (python_of(body, ipython)[0], name) if name in PYTHON_MAGICS else ("", name)
     return "", ""
 
 
-RUN_THEIR_CELL = {"time", "timeit", "capture", "prun"}
+PYTHON_MAGICS = {"time", "timeit", "capture", "prun"}
 
 
 def stopped_line(error: BaseException, names: dict[str, Any]) -> int:
-    """Return the line of the cell in which it stopped; 0 where that is not known."""
+    """Return the line of the cell in which an error stopped it; 0 where that is not known."""
     line, step = 0, error.__traceback__
     while step is not None:
         frame = step.tb_frame
-        is_of_cell = frame.f_code.co_name.startswith(
-            ("<module>", "<cell line")
-        )  # the latter in IPython 8
+        # IPython 8 calls a cell's code "<cell line: …>".
+        is_of_cell = frame.f_code.co_name.startswith(("<module>", "<cell line"))
         if frame.f_globals is names and is_of_cell:
             line = step.tb_lineno
         step = step.tb_next
@@ -604,7 +656,7 @@ def stopped_line(error: BaseException, names: dict[str, Any]) -> int:
 
 
 def error_in_a_line(error: BaseException) -> str:
-    """Return an error as Python says it, with its line's text where it has one."""
+    """Return an error's type and first line, with the line of code that a syntax error has."""
     said = (getattr(error, "msg", "") or str(error)).splitlines() or [""]
     text = f"{type(error).__name__}: {said[0]}" if said[0] else type(error).__name__
     line = short_line(getattr(error, "text", None) or "")
@@ -612,7 +664,7 @@ def error_in_a_line(error: BaseException) -> str:
 
 
 def code_of(value: Any) -> types.CodeType | None:
-    """Return the code of a function, or of a class's first method."""
+    """Return the code of a function, or of a class's first method; None for anything else."""
     members = vars(value).values() if isinstance(value, type) else [value]
     return next(
         (member.__code__ for member in members if isinstance(member, types.FunctionType)), None
@@ -625,13 +677,13 @@ def capitalised(text: str) -> str:
 
 
 def kind_of(value: Any) -> str:
-    """Describe a value: its class, and the value itself where that is short."""
+    """Return a value in words: its class, and the value itself where that is short."""
     shown = "" if hasattr(value, "__len__") and not isinstance(value, str) else repr(value)
     a = "an" if type(value).__name__[0] in "aeiouAEIOU" else "a"
     return f"{a} {type(value).__name__}" + (f" ({shown})" if 0 < len(shown) <= 20 else "")
 
 
-def went_on(lines: Iterable[str]) -> str:
+def skipped_lines_note(lines: Iterable[str]) -> str:
     """Return a note on the lines of a cell that were skipped so that its definitions could run."""
     skipped = ", ".join(f"`{short_line(line)}`" for line in lines)
     return f"skipped: {skipped}; the definitions below it were run"

@@ -1,4 +1,4 @@
-"""The line of a student's code that an error came through, and what stood in its names."""
+"""The line of a student's code that an error came through, and the values of its names."""
 
 import ast
 import linecache
@@ -10,41 +10,45 @@ from typing import Any
 
 import numpy as np
 
-MAX_VALUES_IN_WORDS = 4  # names
-MAX_SOURCE_CHARACTERS = 200  # characters of a line
+MAX_VALUES_IN_WORDS = 4
+MAX_SOURCE_CHARACTERS = 200
 
 
-def line_behind(error: BaseException, theirs: Callable[[str], bool]) -> str:
-    """Return the last line in one of ``theirs`` files, with its shapes; "" where none is."""
+def line_behind(error: BaseException, is_student_file: Callable[[str], bool]) -> str:
+    """Return the innermost line of an error in a student's file, with its values; "" for none.
+
+    ``is_student_file`` is True for the name of a file that is the student's.
+    """
     line_and_frame: tuple[str, FrameType] | None = None
     for frame, number in steps_of(error):
         name = frame.f_code.co_filename
-        line = linecache.getline(name, number).strip() if theirs(name) else ""
-        line_and_frame = (line, frame) if line else line_and_frame
+        if is_student_file(name) and (line := linecache.getline(name, number).strip()):
+            line_and_frame = line, frame
     if line_and_frame is None:
         return ""
     line, frame = line_and_frame
-    read: Any = BaseException.args
-    first = next(iter(read.__get__(error)), "")  # whatever its class says of it
+    read: Any = BaseException.args  # read past the error's class, which may be the student's
+    first = next(iter(read.__get__(error)), "")
     of_dtypes = type(first) is str and "dtype" in first
     return f"`{line[:MAX_SOURCE_CHARACTERS]}`{sizes_in_words(line, frame.f_locals, of_dtypes)}"
 
 
 def steps_of(error: BaseException) -> Iterator[tuple[FrameType, int]]:
-    """Yield the frames that an error came through, whatever its class says of them."""
-    read: Any = BaseException.__traceback__
+    """Return each frame of an error's traceback with its line number, the innermost last."""
+    read: Any = BaseException.__traceback__  # past the error's class, which may be the student's
     return traceback.walk_tb(read.__get__(error))
 
 
-def sizes_in_words(line: str, names: dict[str, Any], of_dtypes: bool = False) -> str:
-    """Return the sizes of the arrays that a line reads, and its other plain values.
+def sizes_in_words(line: str, variables: dict[str, Any], of_dtypes: bool = False) -> str:
+    """Return ", where …" with the shapes of the arrays that a line reads, and plain values; or "".
 
-    Their dtypes, too, where an error is ``of_dtypes`` or two precisions meet.
+    Dtypes are named if they differ: all of them where the error is ``of_dtypes``, else only those
+    of floating-point numbers count.
     """
-    values = dict(values_read(line, names))
+    values = dict(values_read(line, variables))
     arrays = [v for v in values.values() if is_plain_array(v)]
     if not arrays and None not in values.values():
-        return ""  # nothing that an error of sizes is about
+        return ""  # whole numbers alone explain no error
     kinds = {short_dtype(v) for v in arrays if of_dtypes or "float" in short_dtype(v)}
     descriptions = [
         f"{name} is {value_in_short(value, len(kinds) > 1)}" for name, value in values.items()
@@ -53,11 +57,14 @@ def sizes_in_words(line: str, names: dict[str, Any], of_dtypes: bool = False) ->
     return f", where {', '.join(first)} and {last}" if first else f", where {last}"
 
 
-def values_read(line: str, names: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the names that a line reads, with their values where these can be told in a word."""
+def values_read(line: str, variables: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield name and value of what a line reads, for None, bool, int and arrays only.
+
+    Attributes such as ``self.W_q`` are among them; the order is that in the line.
+    """
     try:
         tree = ast.parse(f"{line} pass" if line.endswith(":") else line)
-    except SyntaxError:  # a part of a statement
+    except SyntaxError:  # the line is only a part of its statement
         return
     nodes: list[Any] = [node for node in ast.walk(tree) if hasattr(node, "col_offset")]
     for node in sorted(nodes, key=lambda node: node.col_offset):
@@ -65,41 +72,42 @@ def values_read(line: str, names: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             node = node.target
         elif not isinstance(getattr(node, "ctx", None), ast.Load):
             continue
-        if isinstance(node, ast.Name) and node.id in names:
-            name, value = node.id, names[node.id]
+        if isinstance(node, ast.Name) and node.id in variables:
+            name, value = node.id, variables[node.id]
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            name, value = f"{node.value.id}.{node.attr}", stored_attribute(names, node)
+            name, value = f"{node.value.id}.{node.attr}", stored_attribute(variables, node)
         else:
             continue
         if value is None or type(value) in (bool, int) or is_plain_array(value):
             yield name, value
 
 
-def stored_attribute(names: dict[str, Any], node: ast.Attribute) -> Any:
-    """Return an attribute or a parameter that an object holds itself; no code of its class runs."""
+def stored_attribute(variables: dict[str, Any], node: ast.Attribute) -> Any:
+    """Return an object's own attribute or parameter, or ``NO_VALUE``; no code of its class runs."""
     try:
-        attributes = object.__getattribute__(names[getattr(node.value, "id", "")], "__dict__")
+        attributes = object.__getattribute__(variables[getattr(node.value, "id", "")], "__dict__")
     except (KeyError, AttributeError):
         return NO_VALUE
-    attributes = attributes if type(attributes) is dict else {}
-    parameters = attributes.get("_parameters")
-    return attributes.get(
-        node.attr, parameters.get(node.attr, NO_VALUE) if type(parameters) is dict else NO_VALUE
-    )
+    if type(attributes) is not dict:
+        return NO_VALUE
+    if node.attr in attributes:
+        return attributes[node.attr]
+    parameters = attributes.get("_parameters")  # where a torch module keeps them
+    return parameters.get(node.attr, NO_VALUE) if type(parameters) is dict else NO_VALUE
 
 
 NO_VALUE = object()
 
 
 def is_plain_array(value: Any) -> bool:
-    """True if a value is an array or a tensor, and of no class of the student's own."""
+    """True if a value is an array, a tensor or a parameter, and not of a subclass."""
     torch = sys.modules.get("torch")
     kinds = (torch.Tensor, torch.nn.Parameter) if torch else ()
     return type(value) in (np.ndarray, *kinds)
 
 
 def value_in_short(value: Any, with_dtype: bool) -> str:
-    """Return an argument in a few characters: a number, or an array's shape and dtype."""
+    """Return a value in a few characters: a number, or an array's shape, and perhaps its dtype."""
     if not is_plain_array(value):
         return str(value) if abs(value or 0) < 10**9 else "a huge number"
     return f"{tuple(value.shape)}{f' of {short_dtype(value)}' if with_dtype else ''}"

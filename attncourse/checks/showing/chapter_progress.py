@@ -19,12 +19,12 @@ from attncourse.checks.showing.verdict import (
 
 MARK_OF_STATE = dict(zip(MARK_STATES, "✓✗○", strict=True))
 CELL_STYLE = "padding:.15em 1.2em .15em 0;text-align:left;vertical-align:top"
-last_verdicts: dict[str, Verdict] = {}  # by target, the last of this process
+last_verdicts: dict[str, Verdict] = {}  # by target, the newest of this process
 
 
 @dataclass(frozen=True)
 class ProgressRow:
-    """One exercise: its state, the points its check gives now, and what the check says first."""
+    """One exercise: its state, the points of its newest check, and the verdict in one line."""
 
     exercise: Exercise
     state: str
@@ -42,7 +42,7 @@ class ChapterProgress:
 
     @property
     def questions(self) -> dict[str, int]:
-        """Return the points of what is asked in words, by name: a person gives them."""
+        """Return the points of the chapter's questions in words, by name: a person gives them."""
         return {
             t.split(".")[1]: p
             for t, p in question_points().items()
@@ -54,8 +54,8 @@ class ChapterProgress:
         return sum(row.state == state for row in self.rows)
 
     @property
-    def head(self) -> str:
-        """Return a line: how many exercises are done, tried and open, and the checks' points."""
+    def summary(self) -> str:
+        """Return one line: how many exercises are done, tried and open, and the points."""
         done = f"{self.count('done')} of {len(self.rows) + len(self.questions)} exercises done"
         rest = [f"{n} {state}" for state in MARK_STATES[1:] if (n := self.count(state))]
         earned = sum(row.earned for row in self.rows)
@@ -66,8 +66,12 @@ class ChapterProgress:
 
     @property
     def question_rows(self) -> list[tuple[str, str, str]]:
-        """Return each question: whether it is answered, its name, what to say."""
-        states = {None: ("–", "")} | {True: ("✓", "answered: "), False: ("○", "not answered yet: ")}
+        """Return mark, name and text of each question: answered or not, where that is known."""
+        states = {
+            None: ("–", ""),
+            True: ("✓", "answered: "),
+            False: ("○", "not answered yet: "),
+        }
         rows = []
         for name, number in self.questions.items():
             mark, said = states[None if self.answered is None else name in self.answered]
@@ -75,18 +79,21 @@ class ChapterProgress:
         return rows
 
     @property
-    def hidden(self) -> str:
-        """Return a sentence on the hidden tests, which these points leave out."""
-        return hidden_points(len(self.rows))
+    def hidden_tests(self) -> str:
+        """Return a sentence on the points of hidden tests, which no check shows."""
+        return hidden_tests_sentence(len(self.rows))
 
     @property
-    def next(self) -> str:
-        """Return the exercise to do next: the first tried and not done, else the first open one."""
+    def next_step(self) -> str:
+        """Return what to do next: a tried exercise, else an open one, else the next chapter.
+
+        After some chapters a milestone comes first.
+        """
         for state in MARK_STATES[1:]:
             for row in self.rows:
                 if row.state == state:
                     return f"next: {row.exercise.name} (about {row.exercise.minutes} minutes)"
-        number = STEMS.index(self.stem) + 2
+        number = STEMS.index(self.stem) + 2  # of the next chapter; the first has the number 1
         last = "that was the last chapter"
         after = f"chapter {number}" if number <= len(STEMS) else last
         if self.stem not in MILESTONES:
@@ -96,7 +103,7 @@ class ChapterProgress:
 
     def __repr__(self) -> str:
         """Return what a saved notebook holds as plain text."""
-        return str(self)  # what a saved notebook holds as plain text
+        return str(self)
 
     def __str__(self) -> str:
         """Return the table as text: a line for each exercise and question, and what is next."""
@@ -108,56 +115,57 @@ class ChapterProgress:
             for row in self.rows
         ]
         lines += [f"{mark} {name:{width}}  {said}" for mark, name, said in self.question_rows]
-        return "\n".join([self.head, *lines, self.hidden, self.next])
+        return "\n".join([self.summary, *lines, self.hidden_tests, self.next_step])
 
     def _repr_html_(self) -> str:
+        """Return the table as HTML, for a notebook."""
         rows = "".join(row_html(row) for row in self.rows)
         rows += "".join(question_html(*about) for about in self.question_rows)
         return (
             '<div class="attncourse-progress" style="max-width:46em;line-height:1.45">'
-            f"<strong>{escape(self.head)}</strong>"
+            f"<strong>{escape(self.summary)}</strong>"
             f'<table style="border-collapse:collapse;margin:.4em 0">{rows}</table>'
-            f'<div style="opacity:.8;font-size:90%">{escape(self.hidden)}</div>'
-            f"<div>{escape(self.next)}</div></div>"
+            f'<div style="opacity:.8;font-size:90%">{escape(self.hidden_tests)}</div>'
+            f"<div>{escape(self.next_step)}</div></div>"
         )
 
 
-def hidden_points(exercises: int) -> str:
-    """Return the points that no check shows, in a sentence."""
+def hidden_tests_sentence(exercises: int) -> str:
+    """Return a sentence on the points of so many exercises' hidden tests."""
     more = points_in_words(HIDDEN_POINTS * exercises).replace(" ", " more ")
     return f"{more} for tests that are run only when your notebook is graded."
 
 
 def progress_of(stem: str, exercises: Iterable[Exercise]) -> ChapterProgress:
-    """Return how far this session has come with a chapter's exercises."""
+    """Return the progress table of a chapter's exercises in this session."""
     here = cells_here()
-    answered = here.answered() if here else None
+    answered = here.answered_questions() if here else None
     return ChapterProgress(
-        stem, tuple(row_of(e, last_verdicts.get(e.target)) for e in exercises), answered
+        stem, tuple(progress_row(e, last_verdicts.get(e.target)) for e in exercises), answered
     )
 
 
 def question_html(mark: str, name: str, said: str) -> str:
-    """Return a table's row on a question that a person marks."""
+    """Return the HTML of the table's row on a question that a person marks."""
     description = f'<div style="padding-left:1.4em;opacity:.8">{inline_html(said)}</div>'
     shown = f"{mark}&nbsp;<code>{escape(name)}</code>{description}"
     return f'<tr><td colspan="2" style="{CELL_STYLE}">{shown}</td></tr>'
 
 
-def row_of(exercise: Exercise, verdict: Verdict | None) -> ProgressRow:
-    """Return a table's row on an exercise, with its newest verdict; None where no check has run."""
+def progress_row(exercise: Exercise, verdict: Verdict | None) -> ProgressRow:
+    """Return the table's row on an exercise; its newest verdict is None if no check has run."""
     if verdict is None:  # its cell may have failed, or the check be deleted
         return ProgressRow(exercise, OPEN, 0, "no check of it has run")
     if verdict.state == OPEN:
         return ProgressRow(
             exercise, OPEN, 0, verdict.in_short if verdict.unjudged else NOT_ATTEMPTED
         )
-    said = verdict.provided.removeprefix(", ") if verdict.passed else verdict.in_short
+    said = verdict.condition.removeprefix(", ") if verdict.passed else verdict.in_short
     return ProgressRow(exercise, verdict.state, verdict.earned, said)
 
 
 def row_html(row: ProgressRow) -> str:
-    """Return two columns, which fit on a phone: what is said stands below the name."""
+    """Return the HTML of an exercise's row: two columns, to fit on a phone, texts below names."""
     name = f"{MARK_OF_STATE[row.state]}&nbsp;<code>{escape(row.exercise.name)}</code>"
     said = f'<div style="padding-left:1.4em;opacity:.8">{inline_html(row.said)}</div>'
     cells = (

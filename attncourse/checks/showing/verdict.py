@@ -1,4 +1,4 @@
-"""The verdict on an answer: what holds, what does not, and what the student did."""
+"""The verdict on an answer, as text and as HTML: criteria, points, and the student's mistake."""
 
 import re
 from collections.abc import Collection
@@ -20,18 +20,18 @@ IN_FULL = "In full: "
 LOOKS_LIKE = "What it looks like"
 COLOUR_OF_WRONG = "#b4541a"
 PRINTING_NOTE = "Your code prints. A check, which calls it many times, does not show that."
-FOLLOWS = "follows from the above"
+FOLLOWS_NOTE = "follows from the above"
 KEEPS_HALF = "keeps half of its points"
 MAX_TEXT_LINES = 16  # of a verdict as text, unless all of it is asked for
 
 
 @dataclass(frozen=True)
 class CriterionVerdict:
-    """The result of one criterion: passed or not, and on which call it failed and how.
+    """The result of one criterion: whether it holds, its points, and how it failed.
 
-    ``message`` shows the call and both results, ``brief`` says in one line what is wrong. It
-    ``waits`` where it holds and earns nothing yet, for the reason that ``brief`` says. It
-    ``follows`` where it fails for no other reason than the mistake that the verdict names.
+    ``message`` shows the call and both results, ``brief`` says in one line what is wrong. A
+    criterion that ``waits`` holds and earns nothing yet, for the reason in ``brief``. One that
+    ``follows`` fails only because of the mistake that the verdict names.
     """
 
     name: str
@@ -45,18 +45,20 @@ class CriterionVerdict:
 
     @property
     def said(self) -> str:
-        """Return one line that says what is wrong."""
-        return FOLLOWS if self.follows else self.brief
+        """Return one line on what is wrong, or that it follows from the mistake."""
+        return FOLLOWS_NOTE if self.follows else self.brief
 
     @property
     def mark(self) -> str:
         """Return the sign in front of the criterion's line."""
-        return "✓" if self.passed else "–" if self.waits else "✗"
+        if self.passed:
+            return "✓"
+        return "–" if self.waits else "✗"
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A returned matrix and the expected one."""
+    """A returned matrix and the expected one, to be drawn side by side."""
 
     got: np.ndarray
     want: np.ndarray
@@ -66,12 +68,12 @@ class Picture:
 class Verdict:
     """The result of ``examine``. Prints as text, shows as HTML in a notebook.
 
-    ``diagnosis`` is the mistake that was recognised; where none was, ``symptom`` may say what the
-    result has to do with the right one. Mending the mistake earns ``worth`` points, and ``rest``
-    is what is wrong then. ``example`` is the smallest case that fails. ``read`` and ``guide`` are
-    the addresses of the section and of the field guide's entry on the mistake. ``unjudged`` says
-    why there was nothing to judge, and ``to_do`` what to do then. ``note`` says what a check did
-    with the answer's cell.
+    ``diagnosis`` is the mistake that was recognised; without one, ``symptom`` may say how the
+    result differs from the right one. Mending the mistake earns ``worth`` points, and ``rest`` is
+    what is wrong then. ``example`` is the smallest case that fails. ``read`` and ``guide`` are the
+    web addresses of the section and of the field guide's entry on the mistake. ``unjudged`` says
+    why nothing was judged, and ``to_do`` what to do then. ``note`` says how a check ran the
+    answer's cell. Texts are "" where there is nothing to say.
     """
 
     target: str
@@ -88,11 +90,11 @@ class Verdict:
     unwritten: bool = False  # nothing but ``raise NotImplementedError()``
     read: str = ""
     guide: str = ""
-    printed: bool = False  # whether the answer prints, which nobody is shown
-    given: tuple[str, ...] = ()  # wrong answers that it calls, and which were ours for this verdict
+    printed: bool = False  # whether the answer prints, which a check does not show
+    given: tuple[str, ...] = ()  # wrong answers that it calls, replaced by ours for this verdict
     unjudged: str = ""
     to_do: str = ""
-    note: str = ""  # what was done with its cell that the cell itself did not do
+    note: str = ""
 
     @property
     def passed(self) -> bool:
@@ -112,7 +114,9 @@ class Verdict:
     @property
     def state(self) -> str:
         """Return the state of the exercise: done, tried, or open (not attempted)."""
-        return DONE if self.passed else OPEN if self.unwritten else TRIED
+        if self.passed:
+            return DONE
+        return OPEN if self.unwritten else TRIED
 
     @property
     def in_short(self) -> str:
@@ -128,40 +132,38 @@ class Verdict:
         return f"{self.earned} of {points_in_words(self.possible)}"
 
     @property
-    def provided(self) -> str:
-        """On what condition it holds: with our own answers in place of wrong ones that it calls."""
-        return given_right(self.given)
+    def condition(self) -> str:
+        """Return the condition of the verdict, that called answers are right; "" without one."""
+        return right_given_words(self.given)
 
     @property
     def reason(self) -> str:
-        """Return the first thing that is wrong, in one line."""
+        """Return in one line what is wrong with the first criterion that fails; "" if none does."""
         return next((c.brief for c in self.criteria if not c.passed), "")
 
     @property
-    def again(self) -> str:
+    def repeating_call(self) -> str:
         """Return the call that repeats this verdict, number for number."""
         variant = f', variant="{self.variant}"' if self.variant else ""
         return f'examine("{self.target}", {self.target.split(".")[1]}, seed={self.seed}{variant})'
 
     @property
-    def remainder(self) -> str:
-        """Return a sentence on what is left to do once the mistake is mended."""
+    def rest_sentence(self) -> str:
+        """Return a sentence on what is wrong once the mistake is mended; "" if that is nothing."""
         if not self.diagnosis or not self.rest:
             return ""
-        lost = self.possible - self.earned
-        worth = (
-            f"That is worth {self.worth} of the {points_in_words(lost)} lost"
-            if self.worth
-            else ("That alone earns no point yet")
-        )
+        worth = "That alone earns no point yet"
+        if self.worth:
+            lost = points_in_words(self.possible - self.earned)
+            worth = f"That is worth {self.worth} of the {lost} lost"
         return f"{worth}; what is left after it: {self.rest}."
 
     @property
-    def told(self) -> list[str]:
-        """Return the lines that say what happened, by the mistake's name or by its symptom."""
+    def cause_lines(self) -> list[str]:
+        """Return the lines on the cause: the mistake and its explanation, or the symptom, or []."""
         if self.diagnosis:
-            head = f"What happened: {sentence(self.diagnosis.name)}"
-            return [x for x in (head, self.diagnosis.explanation, self.remainder) if x]
+            head = f"What happened: {full_sentence(self.diagnosis.name)}"
+            return [x for x in (head, self.diagnosis.explanation, self.rest_sentence) if x]
         return [f"{LOOKS_LIKE}: {self.symptom}."] if self.symptom else []
 
     @property
@@ -171,19 +173,19 @@ class Verdict:
 
     def __repr__(self) -> str:
         """Return what a saved notebook holds as plain text."""
-        return str(self)  # what a saved notebook holds as plain text
+        return str(self)
 
     def __str__(self) -> str:
         """Return the whole verdict as text."""
         if self.unjudged:
             head = f"{'○' if self.unwritten else '✗'} {self.target}: not judged ({self.score})"
-            return "\n".join([head, f"  {sentence(self.unjudged)}", f"  {self.to_do}"])
+            return "\n".join([head, f"  {full_sentence(self.unjudged)}", f"  {self.to_do}"])
         if self.unwritten:
             lines = [f"○ {self.target}: {NOT_ATTEMPTED} ({self.score})", f"  {self.to_write}"]
             if self.section:
                 lines.append(f"  {self.section} explains it.")
             return "\n".join(lines + ([f"  {self.read}"] if self.read else []))
-        lines = [f"{'✓' if self.passed else '✗'} {self.target}: {self.score}{self.provided}"]
+        lines = [f"{'✓' if self.passed else '✗'} {self.target}: {self.score}{self.condition}"]
         if self.note:
             lines.append(f"  {self.note}")
         if self.passed:
@@ -197,25 +199,26 @@ class Verdict:
         if self.read:
             end.append(f"  {self.read}")
         if not self.given:
-            end.append(f"{IN_FULL}print({self.again}.full)")
-        room = MAX_TEXT_LINES - len(lines) - len(self.told) - len(shown) - len(end)
-        return "\n".join([*lines, *self.told, *self.criteria_in(max(room, 3)), *shown, *end])
+            end.append(f"{IN_FULL}print({self.repeating_call}.full)")
+        room = MAX_TEXT_LINES - len(lines) - len(self.cause_lines) - len(shown) - len(end)
+        return "\n".join([*lines, *self.cause_lines, *self.criteria_in(max(room, 3)), *shown, *end])
 
     def criteria_in(self, room: int) -> list[str]:
-        """Return the criteria in at most so many lines, or three: what fails first.
+        """Return the criteria as lines, those that fail first, in about ``room`` lines.
 
-        What only follows is one line: it keeps points together, and not each its own.
+        Criteria with one error, those that only follow, those that wait and those that hold take a
+        line each together. If there is no room for all others, the last ones share a line.
         """
         failed = [c for c in self.criteria if not c.passed and not c.waits]
         at_fault = [c for c in failed if not c.follows]
-        alike = [c for c in at_fault[1:] if fail_alike(c, failed[0])]
+        alike = [c for c in at_fault[1:] if is_same_error(c, failed[0])]
         joined = []
         if len(alike) > 1:
             said = f"the same error ({criteria_points(alike)})"
             joined.append(f"  ✗ {said}: {criterion_names(alike)}")
             at_fault = [c for c in at_fault if c not in alike]
-        if self.following:
-            joined.append(f"  ✗ {self.consequence}: {criterion_names(self.following)}")
+        if self.consequences:
+            joined.append(f"  ✗ {self.consequences_line}: {criterion_names(self.consequences)}")
         waiting = [c for c in self.criteria if c.waits]  # all of them for the same reason
         if waiting:
             joined.append(f"  – {waiting[0].brief}: {criterion_names(waiting)}")
@@ -223,64 +226,62 @@ class Verdict:
             joined.append(f"  ✓ {criterion_names(held)}")
         room = max(room - len(joined), 1)
         lines = [f"  ✗ {criterion_with_points(c)}" for c in at_fault]
-        lines[1:] = [
-            f"{line}: {'the same error' if fail_alike(c, failed[0]) else cut_to_line(c.said)}"
-            for line, c in zip(lines[1:], at_fault[1:], strict=True)
-        ]
+        for place, criterion in enumerate(at_fault[1:], 1):
+            is_same = is_same_error(criterion, failed[0])
+            error = "the same error" if is_same else shorten_to_columns(criterion.said)
+            lines[place] += f": {error}"
         if len(lines) > room:
             last = " · ".join(criterion_with_points(c) for c in at_fault[room - 1 :])
             lines = [*lines[: room - 1], f"  ✗ {last}"]
         return lines + joined
 
     @property
-    def following(self) -> list[CriterionVerdict]:
-        """The criteria that fail only because of the mistake that is named."""
+    def consequences(self) -> list[CriterionVerdict]:
+        """Return the criteria that fail only because of the mistake that is named."""
         return [c for c in self.criteria if c.follows]
 
     @property
-    def consequence(self) -> str:
-        """The sentence on the criteria that only follow, with the points that they keep."""
-        half = f" and {KEEPS_HALF}" if self.kept_half else ""
-        return f"{FOLLOWS}{half} ({criteria_points(self.following)})"
+    def consequences_line(self) -> str:
+        """Return a sentence on the criteria that only follow, with the points that they keep."""
+        half = f" and {KEEPS_HALF}" if self.kept_half_line else ""
+        return f"{FOLLOWS_NOTE}{half} ({criteria_points(self.consequences)})"
 
     @property
-    def kept_half(self) -> str:
-        """The sentence on the points that what only follows keeps; "" where it keeps none."""
-        points = [(c.earned, c.possible) for c in self.following]
-        earned_points = sum(earned for earned, _ in points)
-        of_all = sum(possible for _, possible in points)
-        return (
-            f"What only follows {KEEPS_HALF}, {earned_points} of {of_all}." if earned_points else ""
-        )
+    def kept_half_line(self) -> str:
+        """Return a sentence on the points that consequences of the mistake keep; "" for none."""
+        earned = sum(c.earned for c in self.consequences)
+        possible = sum(c.possible for c in self.consequences)
+        return f"What only follows {KEEPS_HALF}, {earned} of {possible}." if earned else ""
 
     @property
     def full(self) -> str:
-        """Return the verdict with the first case that fails of every criterion."""
+        """Return the whole verdict as text, with the first failing case of every criterion."""
         if self.unwritten or self.unjudged:
             return str(self)
-        lines = [f"{'✓' if self.passed else '✗'} {self.target}: {self.score}", *self.told]
+        lines = [f"{'✓' if self.passed else '✗'} {self.target}: {self.score}", *self.cause_lines]
         for c in self.criteria:
             lines.append(f"  {c.mark} {c.name} ({c.earned}/{c.possible})")
             if c.follows:
-                lines[-1] += f": {FOLLOWS}"
+                lines[-1] += f": {FOLLOWS_NOTE}"
             lines += ["      " + line for line in c.message.splitlines()]
-        if self.kept_half:
-            lines.append(self.kept_half)
+        if self.kept_half_line:
+            lines.append(self.kept_half_line)
         if not self.passed:
             if self.printed:
                 lines.append(PRINTING_NOTE)
             lines += ["", f"Read again: {self.section}.", *filter(None, (self.read, self.guide))]
             if not self.given:
-                lines.append(f"The same numbers again: {self.again}")
+                lines.append(f"The same numbers again: {self.repeating_call}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
+        """Return the whole verdict as HTML, for a notebook and for a graded student's page."""
         if self.unjudged:
             colour, mark = ("#808080", "○") if self.unwritten else (COLOUR_OF_WRONG, "✗")
             return (
                 f"{FRAME_HTML.format(colour)}<div><strong>{mark} "
                 f"<code>{escape(self.target)}</code> · not judged</strong> ({self.score})</div>"
-                f"<div>{inline_html(sentence(self.unjudged))}</div>"
+                f"<div>{inline_html(full_sentence(self.unjudged))}</div>"
                 f"<div>{inline_html(self.to_do)}</div></div>"
             )
         if self.unwritten:
@@ -298,19 +299,19 @@ class Verdict:
         parts = [
             FRAME_HTML.format(colour),
             f"<div><strong>{'✓' if self.passed else '✗'} <code>{escape(self.target)}</code>"
-            f" · {self.score}{escape(self.provided)}</strong></div>",
+            f" · {self.score}{escape(self.condition)}</strong></div>",
         ]
         if self.note:
-            parts.append(f'<div style="opacity:.8">{inline_html(sentence(self.note))}</div>')
+            parts.append(f'<div style="opacity:.8">{inline_html(full_sentence(self.note))}</div>')
         if self.diagnosis:
             more = f" {linked_text(self.guide, 'More in the field guide')}." if self.guide else ""
             parts.append(
                 '<p style="margin:.5em 0">'
-                f"<strong>{escape(sentence(self.diagnosis.name))}</strong> "
+                f"<strong>{escape(full_sentence(self.diagnosis.name))}</strong> "
                 f"{inline_html(self.diagnosis.explanation)}{more}</p>"
             )
-            if self.remainder:
-                parts.append(f'<p style="margin:.5em 0">{inline_html(self.remainder)}</p>')
+            if self.rest_sentence:
+                parts.append(f'<p style="margin:.5em 0">{inline_html(self.rest_sentence)}</p>')
         elif self.symptom:
             parts.append(
                 f'<p style="margin:.5em 0">What it looks like: {inline_html(self.symptom)}.</p>'
@@ -318,11 +319,11 @@ class Verdict:
         if self.picture:
             parts.append(picture_html(self.picture))
         parts.append(f'<ul style="list-style:none;padding:0;margin:.3em 0">{rows}</ul>')
-        if self.kept_half:
-            parts.append(f'<div style="opacity:.8">{self.kept_half}</div>')
+        if self.kept_half_line:
+            parts.append(f'<div style="opacity:.8">{self.kept_half_line}</div>')
         if not self.passed:
             prints = f"{PRINTING_NOTE} " if self.printed else ""
-            numbers = f" The same numbers again: <code>{escape(self.again)}</code>"
+            numbers = f" The same numbers again: <code>{escape(self.repeating_call)}</code>"
             parts.append(
                 f'<div style="opacity:.8;font-size:90%">{prints}Read again: '
                 f"{linked_text(self.read, self.section)}.{'' if self.given else numbers}</div>"
@@ -331,20 +332,21 @@ class Verdict:
 
 
 class CheckFailed(AssertionError):
-    """Raised by ``check`` for a wrong answer. Its text is the verdict; no traceback is shown.
-
-    It says whether the verdict is ``displayed``, and what of it was ``said`` already.
-    """
+    """Raised by ``check`` for a wrong answer. Its text is the verdict; no traceback is shown."""
 
     def __init__(self, verdict: Verdict, displayed: bool = False, said: str = ""):
-        """Keep the verdict; ``said`` is the line that was printed before it was whole."""
+        """Keep the verdict, and how much of it the student has seen.
+
+        ``displayed`` says that a notebook shows it; ``said`` is the first line if it was printed
+        before the rest was known.
+        """
         super().__init__(str(verdict))
         self.verdict = verdict
         self.displayed = displayed
         self.said = said
 
     def _render_traceback_(self) -> list[str]:
-        """Return the lines that IPython prints in place of a traceback."""
+        """Return the lines that IPython prints in place of a traceback: what was not shown yet."""
         if self.displayed:
             return [f"{self.verdict.target}: {self.verdict.score}. The verdict is above."]
         first, *rest = str(self).splitlines()
@@ -352,39 +354,44 @@ class CheckFailed(AssertionError):
 
 
 def linked_text(address: str, text: str) -> str:
-    """Return the text as HTML, as a link where there is an address."""
+    """Return the text as HTML: a link, or plain if the address is ""."""
     return f'<a href="{escape(address)}">{escape(text)}</a>' if address else escape(text)
 
 
-def given_right(names: Collection[str]) -> str:
-    """Return the condition in words, behind what holds on it."""
+def right_given_words(names: Collection[str]) -> str:
+    """Return the condition that these called answers are right, to append to a score; or ""."""
     return f", given a right {' and '.join(names)}" if names else ""
 
 
 def criterion_names(criteria: Collection[CriterionVerdict]) -> str:
-    """Return the names of criteria in one line."""
+    """Return the names of criteria, joined in one line."""
     return " · ".join(c.name for c in criteria)
 
 
 def criteria_points(criteria: Collection[CriterionVerdict]) -> str:
-    """Return the points that criteria earn together, of those that they are worth."""
+    """Return earned and possible points of criteria together: ``3/5``."""
     return f"{sum(c.earned for c in criteria)}/{sum(c.possible for c in criteria)}"
 
 
 def criterion_with_points(criterion: CriterionVerdict) -> str:
-    """Return a criterion's name, with its points."""
+    """Return a criterion's name with its points: ``name (0/2)``."""
     return f"{criterion.name} ({criterion.earned}/{criterion.possible})"
 
 
-def cut_to_line(text: str, columns: int = 90) -> str:
-    """Return the text, as far as it fits in a line."""
+def shorten_to_columns(text: str, columns: int = 90) -> str:
+    """Return a text, cut with "…" if it has more than so many columns."""
     return text if len(text) <= columns else text[: columns - 1] + "…"
 
 
-def fail_alike(first_criterion: CriterionVerdict, second_criterion: CriterionVerdict) -> bool:
-    """True if two criteria fail with one exception, in one line, whatever the sizes there."""
-    sizeless, other = (re.sub(r"\d+", "", c.brief) for c in (first_criterion, second_criterion))
-    if sizeless == other and "returned" not in sizeless:
+def is_same_error(first_criterion: CriterionVerdict, second_criterion: CriterionVerdict) -> bool:
+    """True if two criteria fail with the same error, but for numbers in it.
+
+    That is the same text, unless it tells a returned value, or the same exception in the same line.
+    """
+    first_text, second_text = (
+        re.sub(r"\d+", "", c.brief) for c in (first_criterion, second_criterion)
+    )
+    if first_text == second_text and "returned" not in first_text:
         return True
     raised = r"raised (\w+): .*\(in the line `(.*?)`"
     first, second = (
@@ -395,25 +402,24 @@ def fail_alike(first_criterion: CriterionVerdict, second_criterion: CriterionVer
 
 
 def points_in_words(number: int) -> str:
-    """Return a number of points with its unit."""
+    """Return a number of points in words: "1 point", "2 points"."""
     return "1 point" if number == 1 else f"{number} points"
 
 
 def inline_html(text: str) -> str:
-    """Return a plain text as HTML; `code` in backquotes stays in one line if it is short."""
-    pieces = text.split("`")
-    whole = [
-        (' style="white-space:nowrap"' if len(piece) <= MAX_INLINE_LETTERS else "")
-        for piece in pieces
-    ]
-    return "".join(
-        f"<code{style}>{escape(piece)}</code>" if i % 2 else escape(piece)
-        for i, (piece, style) in enumerate(zip(pieces, whole, strict=True))
-    )
+    """Return a plain text as HTML; `code` in backquotes is not broken if it is short."""
+    pieces = []
+    for i, piece in enumerate(text.split("`")):
+        if i % 2 == 0:  # outside of backquotes
+            pieces.append(escape(piece))
+            continue
+        style = ' style="white-space:nowrap"' if len(piece) <= MAX_INLINE_LETTERS else ""
+        pieces.append(f"<code{style}>{escape(piece)}</code>")
+    return "".join(pieces)
 
 
-def sentence(text: str) -> str:
-    """Return the text as a sentence. A name in front, `d_k` or x, stays as it is written."""
+def full_sentence(text: str) -> str:
+    """Return a text with a capital in front and a full stop; a name in front, d_k or x, stays."""
     word = re.match(r"(a|[a-z]{2,})(?![\w(=.])", text)
     return f"{text[0].upper() if word else text[0]}{text[1:]}."
 
@@ -428,10 +434,10 @@ MESSAGE_STYLE = (
 
 
 def criterion_html(c: CriterionVerdict, is_open: bool) -> str:
-    """Return one criterion; what went wrong is folded unless it is the first to read."""
+    """Return one criterion's HTML; what went wrong is folded unless ``is_open``."""
     head = f"{c.mark} {escape(c.name)} <span style='opacity:.7'>{c.earned}/{c.possible}</span>"
     if c.follows:
-        head += f" <em>{FOLLOWS}</em>"
+        head += f" <em>{FOLLOWS_NOTE}</em>"
     if not c.message:
         return f"<li>{head}</li>"
     state = " open" if is_open else ""
@@ -442,9 +448,9 @@ def criterion_html(c: CriterionVerdict, is_open: bool) -> str:
 
 
 def picture_html(picture: Picture) -> str:
-    """Return the two matrices as shaded tables, side by side, on one scale.
+    """Return the HTML of the two matrices as shaded tables, side by side, on one scale.
 
-    Where they would look the same, what is too much or too little stands beside them.
+    If their rounded numbers are all the same, their difference stands beside them.
     """
     top = float(np.nanmax(np.abs(np.where(np.isfinite(picture.want), picture.want, 0)))) or 1.0
     shown = [matrix_html("yours", picture.got, top), matrix_html("expected", picture.want, top)]
@@ -460,12 +466,12 @@ def picture_html(picture: Picture) -> str:
 
 
 def matrix_cells(matrix: np.ndarray, top: float) -> list[list[str]]:
-    """Return a matrix as texts, rounded as its largest number needs."""
+    """Return a matrix's entries as texts; ``top`` is the largest entry of the scale."""
     return [[short_number(x, top) for x in row] for row in matrix]
 
 
 def matrix_html(title: str, matrix: np.ndarray, top: float) -> str:
-    """Return a matrix as a small table, each cell shaded by its number."""
+    """Return a matrix as a small HTML table, each cell shaded by its share of ``top``."""
     rows = "".join("<tr>" + "".join(cell_html(x, top) for x in row) + "</tr>" for row in matrix)
     return (
         '<table style="border-collapse:collapse;font-size:80%">'
@@ -475,7 +481,7 @@ def matrix_html(title: str, matrix: np.ndarray, top: float) -> str:
 
 
 def cell_html(x: float, top: float) -> str:
-    """Return one entry: its number, on a blue as strong as the entry is large."""
+    """Return the HTML of one entry: its number, on a blue as strong as its share of ``top``."""
     strength = min(abs(float(x)) / top, 1.0) if np.isfinite(x) else 0.0
     return (
         f'<td style="padding:.1em .35em;text-align:right;border:1px solid rgba(128,128,128,.35);'
@@ -484,5 +490,5 @@ def cell_html(x: float, top: float) -> str:
 
 
 def short_number(x: float, top: float) -> str:
-    """Return an entry in two digits; what is left of a rounding is 0 beside the largest entry."""
+    """Return an entry in two digits; "0" for a rounding error beside the largest entry, ``top``."""
     return "0" if abs(float(x)) < 1e-9 * top else f"{float(x):.2g}"

@@ -9,12 +9,12 @@ from typing import Any
 from attncourse.checks.showing.verdict import FRAME_HTML, Verdict
 from attncourse.support.output import write_line
 
-LOOKING = "looking for what happened …"
+SEARCHING_NOTE = "looking for what happened …"
 
 
 @dataclass(frozen=True)
-class Begun:
-    """The first line of a verdict, as long as there is no more."""
+class FirstLine:
+    """The first line of a verdict, shown while the cause is still searched for."""
 
     verdict: Verdict
 
@@ -24,38 +24,39 @@ class Begun:
         return str(self.verdict).splitlines()[0]
 
     def __repr__(self) -> str:
-        """Return what a saved notebook holds as plain text."""
-        return f"{self.head}\n{LOOKING}"
+        """Return the line as plain text, with a note that the search goes on."""
+        return f"{self.head}\n{SEARCHING_NOTE}"
 
     def _repr_html_(self) -> str:
-        lines = f"<div><strong>{escape(self.head)}</strong></div><div>{LOOKING}</div>"
+        """Return the line as HTML, with a note that the search goes on."""
+        lines = f"<div><strong>{escape(self.head)}</strong></div><div>{SEARCHING_NOTE}</div>"
         return FRAME_HTML.format("#b4541a") + lines + "</div>"
 
 
 class VerdictDisplay:
     """The place where one check shows its verdict: a display in a notebook, or standard output.
 
-    ``show`` displays something in a notebook, and gives nothing where there is none. ``said`` is
-    the line that was printed.
+    ``show`` displays something in a notebook and returns its display; outside of one it returns
+    None. ``said`` is the line that was printed there, "" so far.
     """
 
     def __init__(self, show: Callable[..., Any]):
         """Begin with nothing shown."""
         self.show = show
-        self.out = sys.stdout  # while an answer runs, another takes its place
+        self.out = sys.stdout  # kept, since another stream replaces it while an answer runs
         self.display: Any = None
         self.said = ""
 
-    def begin(self, verdict: Verdict) -> None:
-        """Show the first line."""
-        begun = Begun(verdict)
+    def show_points(self, verdict: Verdict) -> None:
+        """Show the first line of a verdict: displayed, or printed outside of a notebook."""
+        begun = FirstLine(verdict)
         self.display = self.show(begun, display_id=True)
         if not self.display:
             self.said = begun.head
             write_line(self.said, self.out)
 
-    def end(self, verdict: Verdict) -> bool:
-        """Put the verdict in the place of its first line; return whether it is displayed."""
+    def show_verdict(self, verdict: Verdict) -> bool:
+        """Display the verdict in place of its first line; return False outside of a notebook."""
         if not self.display:
             return bool(self.show(verdict))
         self.display.update(verdict)

@@ -19,10 +19,10 @@ ROUNDING_DIFFERENCE = 1e-5  # relative differences below this come of rounding
 class Problem:
     """A difference between a result and the expected one.
 
-    ``said`` is one line; ``detail`` follows where there is room.
+    ``said`` is one line; ``detail`` says it at length where there is room, or is "".
 
-    ``kind`` is "type", "shape", "dtype", "value", "nan" or "precision"; for what is no returned
-    value "raised", "unfinished", "unwritten" or "unusable".
+    ``kind`` is "type", "shape", "dtype", "value", "nan" or "precision"; where the call returned
+    nothing that can be compared, "raised", "unfinished", "unwritten" or "unusable".
     """
 
     kind: str
@@ -33,8 +33,8 @@ class Problem:
         """Return the detail, or the one line where there is none."""
         return self.detail or self.said
 
-    def of(self, part: str) -> "Problem":
-        """Return the problem as one of a part of a result: ``part: …``."""
+    def in_part(self, part: str) -> "Problem":
+        """Return the problem with the name of the part of the result in front: ``part: …``."""
         detail = f"{part}: {self.detail}" if self.detail else ""
         return Problem(self.kind, f"{part}: {self.said}", detail)
 
@@ -43,26 +43,24 @@ OTHER_NUMBERS = Problem("value", "returned other numbers")
 
 
 def difference(value: Any, expected: Any, *, brief: bool = False) -> Problem | None:
-    """Return what is wrong with ``value``, in words a student can act on; None where nothing is.
+    """Return what is wrong with ``value``, in words a student can act on; None where it is right.
 
-    ``brief`` is for callers who only ask whether anything is: numbers are not written out.
+    ``brief`` is for callers who only ask whether it is wrong: numbers are not put into words.
 
     A NumPy answer may also come as a tensor or, for a single number, as a Python float. Torch
     answers are tensors that keep the expected dtype. Strings, truth values and lists of strings
     compare exactly; tuples and dicts entry by entry.
     """
-    if expected is None:  # what a mistake returned, where another is compared with it
+    if expected is None:  # an answer is compared with a known mistake, which returned None
         return None if value is None else problem_of_type(value, "None")
     if value is None:
         return Problem("type", "returned None: is a return missing?")
     if isinstance(expected, bool | np.bool_):
         return exact_difference(as_truth(value), bool(expected), "True or False")
     if isinstance(expected, str):
-        return (
-            exact_difference(value, expected, "a str")
-            if isinstance(value, str)
-            else problem_of_type(value, "a str")
-        )
+        if not isinstance(value, str):
+            return problem_of_type(value, "a str")
+        return exact_difference(value, expected, "a str")
     if isinstance(expected, dict):
         return entries_difference(value, expected, brief)
     if isinstance(expected, list | tuple) and all(isinstance(item, str | int) for item in expected):
@@ -74,7 +72,7 @@ def difference(value: Any, expected: Any, *, brief: bool = False) -> Problem | N
     if is_tensor(expected):
         if not is_tensor(value):
             return problem_of_type(value, "a torch tensor")
-        same = value.dtype == expected.dtype or not_a_number(value, expected)
+        same = value.dtype == expected.dtype or is_unexpected_nan(value, expected)
         if not same and tuple(value.shape) == tuple(expected.shape):
             like = " like the input" if "float" in dtype_name(expected) else ""
             said = f"returned dtype {dtype_name(value)}, expected {dtype_name(expected)}{like}"
@@ -82,24 +80,24 @@ def difference(value: Any, expected: Any, *, brief: bool = False) -> Problem | N
     return numbers_difference(value, expected, brief)
 
 
-def not_a_number(value: Any, expected: Any) -> bool:
-    """True if NaN came where numbers are expected; that is reported whatever the dtype."""
+def is_unexpected_nan(value: Any, expected: Any) -> bool:
+    """True if a tensor holds NaN and the expected one none: reported before a wrong dtype."""
     return bool(value.isnan().any()) and not bool(expected.isnan().any())
 
 
 def entries_difference(value: Any, expected: dict, brief: bool) -> Problem | None:
-    """Return the first difference between two dicts of named results."""
+    """Return the first difference between dicts of named results; additional names are allowed."""
     if not isinstance(value, dict) or not expected.keys() <= value.keys():
         return problem_of_type(value, f"results named {', '.join(expected)}")
     for key, wanted in expected.items():
         problem = difference(value[key], wanted, brief=brief)
         if problem:
-            return problem.of(key)
+            return problem.in_part(key)
     return None
 
 
 def items_difference(value: Any, expected: list | tuple, brief: bool) -> Problem | None:
-    """Return the first difference between two lists of results."""
+    """Return the first difference between two lists of results; None where there is none."""
     if not isinstance(value, list | tuple) or len(value) != len(expected):
         return problem_of_type(value, f"{len(expected)} results")
     if place := next((n for n, item in enumerate(value, 1) if item is None), 0):
@@ -110,7 +108,10 @@ def items_difference(value: Any, expected: list | tuple, brief: bool) -> Problem
 
 
 def numbers_difference(value: Any, expected: Any, brief: bool = False) -> Problem | None:
-    """Return the difference between two arrays of numbers, whatever library they come from."""
+    """Return the difference between two arrays of any library, or None.
+
+    The problem names NaN or lost precision, or else the entry that differs most.
+    """
     got, want = as_numbers(value), known_numbers(expected)
     if got is None:
         return problem_of_type(value, "an array of numbers" if np.ndim(want) else "a number")
@@ -145,22 +146,29 @@ def equal_but_for_rounding(got: np.ndarray, want: np.ndarray) -> bool:
     if got.dtype.kind == "b" and want.dtype.kind == "b":
         return np.array_equal(got, want)
     with np.errstate(all="ignore"):
-        return not far_apart(got, want, error_margin(want)).any()
+        return not entries_far_apart(got, want, error_margin(want)).any()
 
 
-def far_apart(got: np.ndarray, want: np.ndarray, allowed: float) -> np.ndarray:
-    """Return where two arrays differ by more than is allowed; NaN is like NaN, ∞ like ∞."""
+def entries_far_apart(got: np.ndarray, want: np.ndarray, allowed: float) -> np.ndarray:
+    """Return a boolean array: True where two arrays differ by more than is allowed.
+
+    NaN counts as equal to NaN, and ∞ to ∞.
+    """
     far = ~(np.abs(got - want) <= allowed)
-    return far & (got != want) & ((got == got) | (want == want)) if far.any() else far
+    if not far.any():
+        return far
+    # ∞ − ∞ and NaN are never ≤ anything: take out equal entries, and those that are NaN in both.
+    both_nan = (got != got) & (want != want)
+    return far & (got != want) & ~both_nan
 
 
 def error_margin(want: np.ndarray) -> float:
-    """Return the largest error allowed in an entry of ``want``."""
+    """Return how far an entry may be from ``want``: its dtype's tolerance, times its scale."""
     return TOLERANCES.get(str(want.dtype), 1e-9) * scale_of(want)
 
 
 def scale_of(want: np.ndarray) -> float:
-    """Return the size of the largest finite entry, at least 1."""
+    """Return the absolute value of the largest finite entry, at least 1."""
     scale = float(np.abs(want).max(initial=1.0))
     if not math.isfinite(scale):
         scale = float(np.abs(want[np.isfinite(want)]).max(initial=1.0))
@@ -168,7 +176,11 @@ def scale_of(want: np.ndarray) -> float:
 
 
 def entry_that_differs(kind: str, got: np.ndarray, want: np.ndarray) -> Problem:
-    """Return the entry that differs most; where both arrays are small, they are the detail."""
+    """Return the problem that names the entry that differs most, with both arrays if small.
+
+    It has as many digits, 4, 8 or 17, as show the difference. ``kind`` is the problem's; "nan"
+    says that NaN was returned.
+    """
     with np.errstate(all="ignore"):
         error = np.where(got == want, 0, np.abs(got.astype(float) - want.astype(float)))  # ∞ − ∞
     worst = np.unravel_index(int(np.argmax(np.where(np.isnan(error), np.inf, error))), want.shape)
@@ -183,13 +195,12 @@ def entry_that_differs(kind: str, got: np.ndarray, want: np.ndarray) -> Problem:
     if kind == "nan":
         wanted = entry_in_words(expected, 4)
         said = f"returned NaN{f' at [{index}]' if index else ''}, expected {wanted}"
-    if want.size <= MAX_NUMBERS_WRITTEN_OUT and indented_array(got) != indented_array(
-        want
-    ):  # rounded, they may look the same
-        return Problem(
-            kind, said, f"returned\n{indented_array(got)}\nexpected\n{indented_array(want)}"
-        )
-    return Problem(kind, said)
+    if want.size > MAX_NUMBERS_WRITTEN_OUT:
+        return Problem(kind, said)
+    returned_text, expected_text = indented_array(got), indented_array(want)
+    if returned_text == expected_text:  # rounded, they look the same
+        return Problem(kind, said)
+    return Problem(kind, said, f"returned\n{returned_text}\nexpected\n{expected_text}")
 
 
 def indented_array(array: np.ndarray) -> str:
@@ -200,12 +211,12 @@ def indented_array(array: np.ndarray) -> str:
 
 
 def entry_in_words(value: Any, digits: int) -> str:
-    """Return one entry of an array, with so many digits."""
+    """Return one entry of an array as text, with so many digits; True or False as they are."""
     return str(value) if value.dtype.kind == "b" else f"{float(value):.{digits}g}"
 
 
 def known_numbers(value: Any) -> np.ndarray:
-    """Return what is known to hold numbers as a NumPy array. Raises ``TypeError`` for others."""
+    """Return the numbers of a value that has to hold some as an array; ``TypeError`` for others."""
     array = as_numbers(value)
     if array is None:
         raise TypeError(f"expected numbers, got {type(value).__name__}")
@@ -228,19 +239,22 @@ def as_numbers(value: Any) -> np.ndarray | None:
 
 
 def is_array(value: Any) -> bool:
-    """True if a value is an array of numbers; one of words is shown like a list."""
+    """True if a value is a tensor or an array of numbers. An array of words is none."""
     return is_tensor(value) or (isinstance(value, np.ndarray) and as_numbers(value) is not None)
 
 
 def as_truth(value: Any) -> Any:
-    """Return a bool for what NumPy and torch return as one; anything else as it is."""
+    """Return one truth value of NumPy or torch as a ``bool``; anything else as it is."""
     array = as_numbers(value)
     single = array is not None and array.ndim == 0 and array.dtype.kind == "b"
     return bool(array) if single else value
 
 
 def exact_difference(value: Any, expected: Any, kind: str) -> Problem | None:
-    """Return the difference where nothing but equality will do."""
+    """Return the problem of a value of another type or not equal to ``expected``; else None.
+
+    ``kind`` is the expected type in words.
+    """
     if type(value) is not type(expected):
         return problem_of_type(value, kind)
     if value == expected:
@@ -262,9 +276,9 @@ def wrong_type(value: Any, wanted: str) -> str:
 
 
 def type_name(value: Any) -> str:
-    """Return the name of a value's type, also of one that lives in another process."""
-    far = hasattr(type(value), "attncourse_outcomes")
-    return value._type if far else type(value).__name__
+    """Return the name of a value's type; of a proxy, that of its object in another process."""
+    is_proxy = hasattr(type(value), "attncourse_outcomes")
+    return value._type if is_proxy else type(value).__name__
 
 
 def noun_with_article(word: str) -> str:

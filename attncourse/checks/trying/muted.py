@@ -1,6 +1,6 @@
 """Muting what an answer prints, draws and displays while it is judged.
 
-It is called hundreds of times, and a notebook would show as many plots and bars.
+A check calls it hundreds of times, and a notebook would show as many lines and plots.
 """
 
 import io
@@ -11,13 +11,14 @@ from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdo
 from contextvars import ContextVar
 from typing import Any
 
-from attncourse.checks.trying.watch import body_of, body_replaced
+from attncourse.checks.trying.watch import body_calling, replace_body
 
-_aloud: ContextVar[bool] = ContextVar("_aloud", default=False)
+# True where what is displayed is a check's own and is shown although answers are muted.
+_shown_anyway: ContextVar[bool] = ContextVar("_aloud", default=False)
 
 
-class Sink(io.RawIOBase):
-    """Takes bytes and keeps none."""
+class ByteSink(io.RawIOBase):
+    """A binary stream that drops what is written to it."""
 
     def writable(self) -> bool:
         """Return True: callers may ask before they write."""
@@ -28,12 +29,12 @@ class Sink(io.RawIOBase):
         return len(data)
 
 
-class Muted(io.TextIOBase):
-    """Takes what an answer prints, call after call, and shows nothing of it."""
+class MutedStream(io.TextIOBase):
+    """A text stream that drops what is written to it and notes whether anything was."""
 
-    used = False
+    was_used = False  # True once something was written
     encoding = "utf-8"
-    buffer = Sink()
+    buffer = ByteSink()
 
     def writable(self) -> bool:
         """Return True: callers may ask before they write."""
@@ -41,34 +42,38 @@ class Muted(io.TextIOBase):
 
     def write(self, text: str) -> int:
         """Drop the text, and note that there was one; return its length."""
-        self.used = True
+        self.was_used = True
         return len(text)
 
 
 @contextmanager
-def muted() -> Iterator[Muted]:
-    """Show nothing of what is printed, drawn or displayed inside the ``with`` block.
+def muted() -> Iterator[MutedStream]:
+    """Show nothing that is printed, drawn or displayed inside the ``with`` block.
 
-    Gives what took standard output, which knows whether there was any.
+    Yields the stream that replaces standard output; its ``was_used`` says whether that was printed
+    on.
     """
-    out = Muted()
-    with redirect_stdout(out), redirect_stderr(Muted()), undrawn(), undisplayed():
+    out = MutedStream()
+    with redirect_stdout(out), redirect_stderr(MutedStream()), close_new_figures(), block_display():
         yield out
 
 
 @contextmanager
-def aloud() -> Iterator[None]:
-    """Have what this thread displays seen all the same: what a check itself tells."""
-    before = _aloud.set(True)
+def show_anyway() -> Iterator[None]:
+    """Show what this thread displays inside the ``with`` block, although others are muted."""
+    before = _shown_anyway.set(True)
     try:
         yield
     finally:
-        _aloud.reset(before)
+        _shown_anyway.reset(before)
 
 
 @contextmanager
-def undrawn() -> Iterator[None]:
-    """Close the figures that are opened inside the ``with`` block; none is shown or waited for."""
+def close_new_figures() -> Iterator[None]:
+    """Close the figures that are opened inside the ``with`` block; none is shown or waited for.
+
+    The functions' code is replaced, so that an answer that imported ``show`` by name is muted, too.
+    """
     pyplot = sys.modules.get("matplotlib.pyplot")
     before = set(pyplot.get_fignums()) if pyplot else set()
     with ExitStack() as stack:
@@ -76,7 +81,7 @@ def undrawn() -> Iterator[None]:
             for name in ("show", "pause"):
                 function = getattr(pyplot, name, None)
                 if isinstance(function, types.FunctionType) and function.__closure__ is None:
-                    stack.enter_context(body_replaced(function, body_of(ignore_call)))
+                    stack.enter_context(replace_body(function, body_calling(ignore_call)))
         try:
             yield
         finally:
@@ -87,12 +92,12 @@ def undrawn() -> Iterator[None]:
 
 
 def ignore_call(*args: Any, **kwargs: Any) -> None:
-    """Stand for what only shows something."""
+    """Do nothing: stands in for functions that only show something."""
 
 
 @contextmanager
-def undisplayed() -> Iterator[None]:
-    """Publish nothing in a notebook inside the ``with`` block, but for what is said ``aloud``."""
+def block_display() -> Iterator[None]:
+    """Display nothing in a notebook inside the ``with`` block except inside ``show_anyway``."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     publisher = getattr(shell, "display_pub", None)
@@ -101,19 +106,21 @@ def undisplayed() -> Iterator[None]:
         return
     with ExitStack() as stack:
         for name in ("publish", "clear_output"):
-            stack.enter_context(only_aloud(publisher, name))
+            stack.enter_context(block_method(publisher, name))
         yield
 
 
 @contextmanager
-def only_aloud(publisher: Any, name: str) -> Iterator[None]:
-    """Have a publisher's method do something only for what is said ``aloud``."""
+def block_method(publisher: Any, name: str) -> Iterator[None]:
+    """Have a publisher's method do nothing inside the block, except inside ``show_anyway``."""
+    # A method that somebody else has replaced on the object is put back, not deleted.
     method, is_patched = getattr(publisher, name), name in vars(publisher)
 
-    def gated(*args: Any, **kwargs: Any) -> Any:
-        return method(*args, **kwargs) if _aloud.get() else None
+    def call_if_shown(*args: Any, **kwargs: Any) -> Any:
+        """Return the method's result inside ``show_anyway``; elsewhere do nothing."""
+        return method(*args, **kwargs) if _shown_anyway.get() else None
 
-    setattr(publisher, name, gated)
+    setattr(publisher, name, call_if_shown)
     try:
         yield
     finally:

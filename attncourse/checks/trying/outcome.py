@@ -1,4 +1,4 @@
-"""One call of an implementation, kept safe, and what came of it."""
+"""One call of an implementation on a case, with its limits, and the outcome."""
 
 import copy
 import inspect
@@ -15,7 +15,12 @@ import numpy as np
 
 from attncourse.checks.exercise import Case, Exercise
 from attncourse.checks.reading.lines import line_behind, steps_of
-from attncourse.checks.trying.unavailable import Absent, is_absent, nobody_there, without_ours_alone
+from attncourse.checks.trying.unavailable import (
+    Absent,
+    block_solutions_for,
+    refuse_questions,
+    unavailable_sentence,
+)
 from attncourse.checks.trying.watch import Forbidden, Unusable, forbidding
 from attncourse.support.alarm import TimeUp, within
 from attncourse.support.limited_thread import StillRuns
@@ -25,7 +30,7 @@ IMMUTABLE_TYPES = {type(None), bool, int, float, str}  # nobody has to copy them
 
 
 class Comparison:
-    """A comparison of an outcome: with what it was last compared, and whether it was wrong."""
+    """The last comparison of an outcome: with which expected one, and whether it was wrong."""
 
     expected: object = None
     wrong: bool = False
@@ -36,10 +41,10 @@ class Outcome:
     """The outcome of one call. ``kind``: "value", "raised", "hung" or "skipped".
 
     ``value`` is what was returned, tensors as they came. ``error`` is the exception's class,
-    ``text`` its message with the line that raised it; ``decided`` says that a line of this package
-    raised it, by a decision of ours. ``mutated`` names an argument that the call changed. The
-    ``text`` of a call that hung says where it still runs. ``comparison`` is kept with the outcome,
-    since a grader looks at one that many answers share once for each of them.
+    ``text`` its message with the line that raised it; ``decided`` says that a ``raise`` in this
+    package raised it. ``mutated`` names the arguments that the call changed. The ``text`` of a call
+    that hung says that nothing can end it, or is empty. ``comparison`` is kept with the outcome,
+    since many trials may share one outcome, and each would compare it again.
     """
 
     kind: str
@@ -54,11 +59,11 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Trying:
-    """The settings of trying cases.
+class TrialSettings:
+    """What ``run_case`` has to know of an exercise.
 
-    They are the names of the positional arguments, seconds for each call (0 where the caller sees
-    to that), and the functions that an answer may not use.
+    ``names`` are those of the positional arguments, ``limit`` is the seconds for each call (0 where
+    the caller ends calls itself), ``forbids`` the functions that an answer may not use.
     """
 
     names: tuple[str, ...]
@@ -71,75 +76,87 @@ def run(
 ) -> Outcome:
     """Return the outcome of using ``implementation`` on a copy of the case's arguments.
 
-    What is not ``watched`` may use what the exercise forbids: what is ours does not, and who makes
-    many calls watches, since a watch takes longer to put up than most calls.
+    If ``watched``, calls of functions that the exercise forbids are refused. A caller with many
+    cases passes False and watches all of them together, since starting a watch takes longer than
+    most calls. The reference is never watched.
     """
     named = dict(zip(argument_names(exercise), case.args, strict=False))
     watched = watched and implementation is not exercise.reference
-    trying = Trying(tuple(named), exercise.limit, exercise.forbids if watched else ())
-    with without_ours_alone(exercise.stem, implementation):
-        outcome = run_case(trying, implementation, case)
-    return with_facts(case, outcome)
+    settings = TrialSettings(tuple(named), exercise.limit, exercise.forbids if watched else ())
+    with block_solutions_for(exercise.stem, implementation):
+        outcome = run_case(settings, implementation, case)
+    return outcome_of_facts(case, outcome)
 
 
-def with_facts(case: Case, outcome: Outcome) -> Outcome:
-    """Return the outcome with what is compared of its value."""
+def outcome_of_facts(case: Case, outcome: Outcome) -> Outcome:
+    """Return the outcome with the case's facts in place of its value, if the case has any."""
     if case.facts is None or outcome.kind != "value":
         return outcome
     try:
         with quiet():
             return replace(outcome, value=case.facts(outcome.value))
-    except Exception as error:  # of a value that no caller gives
+    except Exception as error:  # a proxy of a dishonest process may return any value
         return replace(outcome, kind="raised", value=None, error=Unusable, text=str(error)[:200])
 
 
-def run_case(trying: Trying, implementation: Callable, case: Case) -> Outcome:
-    """Call ``run`` in a process that has no more of the exercise than this."""
+def run_case(settings: TrialSettings, implementation: Callable, case: Case) -> Outcome:
+    """Return the outcome of one case, without the exercise: a submission's process has none.
+
+    Warnings are off, input and debugger are refused, calls of forbidden functions are noticed, and
+    the call is ended after its limit. A changed argument is noted.
+    """
     args, kwargs = copy_of(case.args), copy_of(case.kwargs)
 
     def call() -> Outcome:
+        """Return the outcome of the call itself: a copy of its value, or its exception."""
         try:
             # A value that shares memory with the arguments is kept as it is now.
             value = copy_of(case.use(implementation, *args, **kwargs))
         except (Exception, SystemExit) as error:
-            if sentence := is_absent(error):
+            if sentence := unavailable_sentence(error):
                 return Outcome("raised", error=Absent, text=sentence)
             text, ours = describe_error(error), is_decided(error)
             return Outcome("raised", error=type(error), text=text, decided=ours)
         return Outcome("value", value=value)
 
     try:
-        with quiet(), nobody_there(), forbidding(trying.forbids) as refused:
-            outcome = within(trying.limit, call) if trying.limit else call()
-            outcome = unless_refused(outcome, refused())
+        with quiet(), refuse_questions(), forbidding(settings.forbids) as refused:
+            outcome = within(settings.limit, call) if settings.limit else call()
+            outcome = refused_outcome(outcome, refused())
     except TimeUp as up:
         outcome = Outcome("hung", text=STILL_RUNS if isinstance(up, StillRuns) else "")
-    arguments = [*zip(trying.names, case.args, args, strict=False)]
+    arguments = [*zip(settings.names, case.args, args, strict=False)]
     arguments += [(name, value, kwargs[name]) for name, value in case.kwargs.items()]
     changed = [name for name, before, after in arguments if not is_unchanged(before, after)]
     return replace(outcome, mutated=", ".join(changed)) if changed else outcome
 
 
-def unless_refused(outcome: Outcome, refusal: str) -> Outcome:
-    """Return the outcome, or what the watch told of it; one that hangs stays what it is."""
+def refused_outcome(outcome: Outcome, refusal: str) -> Outcome:
+    """Return the outcome, or one that raised ``Forbidden`` if the watch has a ``refusal``.
+
+    An outcome that hung stays as it is.
+    """
     if not refusal or outcome.kind == "hung":
         return outcome
     return Outcome("raised", error=Forbidden, text=refusal, mutated=outcome.mutated)
 
 
 def argument_names(exercise: Exercise) -> list[str]:
-    """Return the names of the reference's arguments, in order."""
+    """Return the names of the reference's positional parameters, in order.
+
+    A callable without code of its own gives "argument 0" and so on.
+    """
     code = getattr(inspect.unwrap(exercise.reference), "__code__", None)
-    return (
-        list(code.co_varnames[: code.co_argcount]) if code else [f"argument {i}" for i in range(9)]
-    )
+    if code is None:
+        return [f"argument {i}" for i in range(9)]
+    return list(code.co_varnames[: code.co_argcount])
 
 
 def named_arguments(exercise: Exercise, case: Case) -> list[tuple[str, object]]:
-    """Return a case's arguments with their names, those of a caller under the names that it has."""
+    """Return name and value of each argument of a case; a caller's parameters have its names."""
     names = argument_names(exercise)
-    if case.use is not None:  # what it names itself stands in the place of those
-        parameter_names = positional_names(case.use)[1:]  # which messages show, too
+    if case.use is not None:  # its own parameters come first; messages show their names
+        parameter_names = positional_names(case.use)[1:]  # without the implementation
         names = parameter_names + names[len(parameter_names) :]
     return [*zip(names, case.args, strict=False), *case.kwargs.items()]
 
@@ -172,7 +189,10 @@ def copy_of(value: Any) -> Any:
 
 
 def is_unchanged(a: Any, b: Any) -> bool:
-    """True if an argument is, bit for bit, what it was before the call."""
+    """True if an argument after the call, b, is bit for bit what it was before, a.
+
+    Functions and generators count as unchanged: a call may use them up.
+    """
     if a is b and type(a) in IMMUTABLE_TYPES:
         return True
     tensors = is_tensor(a)
@@ -199,9 +219,9 @@ def is_tensor(value: Any) -> bool:
 
 
 def plain_tensor(tensor: Any) -> Any:
-    """Return a tensor's numbers in torch's own class: a subclass has no say in what follows.
+    """Return a tensor's numbers as a plain ``torch.Tensor``, so that no subclass's methods run.
 
-    Whatever goes on to compute with what an answer returned begins with this.
+    Call it on whatever an answer returned before computing with it.
     """
     import torch
 
@@ -210,46 +230,44 @@ def plain_tensor(tensor: Any) -> Any:
 
 
 def describe_error(error: BaseException) -> str:
-    """Return the exception as a student reads it, with the line of their code behind it."""
+    """Return an exception's type and message, with the last line of the student's code in it."""
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     if isinstance(error, Unusable):
         return str(error)
     line = getattr(error, "attncourse_line", None)  # raised in another process
-    line = line_behind(error, is_students) if line is None else line
+    line = line_behind(error, is_student_file) if line is None else line
     return f"{text} (in the line {line})" if line else text
 
 
 def is_unwritten(outcome: Outcome) -> bool:
-    """True if a call came to a stub's ``raise NotImplementedError()``, and not to torch's own."""
+    """True if a call raised by a stub's ``raise NotImplementedError()``, not by torch's."""
     said = outcome.text.split(" (in the line")[0]
     by_hand = said == "NotImplementedError" or "raise NotImplementedError" in outcome.text
     return outcome.error is NotImplementedError and by_hand
 
 
 def is_decided(error: BaseException) -> bool:
-    """True if the last line that an error came from is a ``raise`` in this package."""
+    """True if the innermost line of an error's traceback is a ``raise`` in this package."""
     *_, (frame, number) = steps_of(error)
     filename = frame.f_code.co_filename
-    line = (
-        linecache.getline(filename, number).strip() if filename.startswith(PACKAGE_FOLDER) else ""
-    )
-    return line.startswith("raise")
+    if not filename.startswith(PACKAGE_FOLDER):
+        return False
+    return linecache.getline(filename, number).strip().startswith("raise")
 
 
 PACKAGE_FOLDER = __file__.rsplit("checks", 1)[0]
 
 
-def is_students(filename: str) -> bool:
+def is_student_file(filename: str) -> bool:
     """True if a traceback's file belongs neither to this package nor to an installed library."""
     return not filename.startswith(PACKAGE_FOLDER) and "site-packages" not in filename
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Suppress warnings: a student's overflow is judged by its result, not reported twice."""
-    if (
-        warnings.filters[:1] == SILENT_WARNING_FILTERS and np.geterr() == IGNORED_NUMPY_ERRORS
-    ):  # inside of another one
+    """Ignore warnings inside the block: an overflow is judged by its result, not reported twice."""
+    # Inside another such block there is nothing to do, and setting it again takes time.
+    if warnings.filters[:1] == SILENT_WARNING_FILTERS and np.geterr() == IGNORED_NUMPY_ERRORS:
         yield
         return
     with warnings.catch_warnings(), np.errstate(all="ignore"):

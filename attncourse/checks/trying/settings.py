@@ -1,8 +1,8 @@
 """torch's and NumPy's settings for the whole process: an answer is judged under a fresh one's.
 
-A cell may change them for all that follows. A grader puts them back before each call, and a
-notebook's check has to find what a grader finds. What a bank makes when it is imported is made
-under them as well.
+A notebook's cell may change them for all cells below it. A grader puts them back before each call,
+and a check in a notebook has to find what a grader finds. A bank is imported under them as well,
+since it makes tensors.
 """
 
 import sys
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-# How to look, and how to put back what a process starts with.
+# torch's function that reads a setting, the one that sets it, and the value in a fresh process.
 TORCH_SETTINGS = (
     ("get_default_dtype", "set_default_dtype", "float32"),
     ("is_grad_enabled", "set_grad_enabled", True),
@@ -43,26 +43,31 @@ NUMPY_PRINT_DEFAULTS: dict[str, Any] = {
 SUBNORMAL_NUMBER = 1e-40  # which float32 can hold, unless such numbers are flushed to zero
 
 
-def put_back_torch(torch: Any, undo: ExitStack) -> None:
-    """Give torch the settings that a process starts with; ``undo`` undoes that."""
-    put_back_modes(torch, undo)
+def reset_torch(torch: Any, undo: ExitStack) -> None:
+    """Give torch the settings of a fresh process; ``undo`` gets the steps that undo that."""
+    reset_torch_modes(torch, undo)
     if torch.is_inference_mode_enabled():
         undo.enter_context(torch.inference_mode(False))
-    for look, put, value in TORCH_SETTINGS:
-        wanted, current = torch.float32 if value == "float32" else value, getattr(torch, look)()
+    for read_setting, set_value, value in TORCH_SETTINGS:
+        wanted = torch.float32 if value == "float32" else value
+        current = getattr(torch, read_setting)()
         if current != wanted:
-            getattr(torch, put)(wanted)
-            undo.callback(getattr(torch, put), current)
+            getattr(torch, set_value)(wanted)
+            undo.callback(getattr(torch, set_value), current)
     if torch.is_autocast_enabled("cpu"):
         torch.set_autocast_enabled("cpu", False)
         undo.callback(torch.set_autocast_enabled, "cpu", True)
+    # torch has no function that reads this setting: it shows in what becomes of a tiny number.
     if torch.full((), SUBNORMAL_NUMBER).mul(1).item() == 0:
         torch.set_flush_denormal(False)
         undo.callback(torch.set_flush_denormal, True)
 
 
-def put_back_modes(torch: Any, undo: ExitStack) -> None:
-    """Lay aside what stands between a call and torch: a default device, set or by ``with``."""
+def reset_torch_modes(torch: Any, undo: ExitStack) -> None:
+    """Remove torch's function modes, such as a default device, set or by ``with``.
+
+    ``undo`` gets the steps that put them back.
+    """
     overrides = torch.overrides
     modes = [overrides._pop_mode() for _ in range(torch._C._len_torch_function_stack())]
     for mode in modes:  # the last that is pushed was the first to go
@@ -75,18 +80,21 @@ def put_back_modes(torch: Any, undo: ExitStack) -> None:
 
 @contextmanager
 def as_a_process_starts() -> Iterator[None]:
-    """Have torch and NumPy set as in a fresh process, and afterwards as they were."""
+    """Give torch and NumPy a fresh process's settings inside the ``with`` block."""
     with ExitStack() as undo:
         undo.enter_context(np.errstate(**NUMPY_ERROR_DEFAULTS))
         undo.enter_context(np.printoptions(**NUMPY_PRINT_DEFAULTS))
         if torch := sys.modules.get("torch"):
-            put_back_torch(torch, undo)
+            reset_torch(torch, undo)
         yield
 
 
 @contextmanager
 def as_a_process_imports() -> Iterator[None]:
-    """Have an import run as in a fresh process: no warning that a student made an error ends it."""
+    """Give an import inside the block a fresh process's settings, and ignore its warnings.
+
+    A student may have turned warnings into errors, which would end it.
+    """
     with as_a_process_starts(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

@@ -1,4 +1,4 @@
-"""The cases of an exercise, and what an implementation makes of each."""
+"""The cases of an exercise, an implementation's outcome of each, and what is wrong with it."""
 
 from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from attncourse.checks.exercise import Case, Criterion, Exercise
-from attncourse.checks.trying.asking import asking
+from attncourse.checks.trying.asking import bring_back_changes
 from attncourse.checks.trying.compare import (
     Problem,
     as_numbers,
@@ -22,21 +22,22 @@ from attncourse.checks.trying.outcome import (
     Unusable,
     is_tensor,
     is_unwritten,
+    refused_outcome,
     run,
-    unless_refused,
 )
 from attncourse.checks.trying.watch import forbidding
 
-N_FURTHER_DRAWS = 3  # further draws that what is told of an answer has to hold in
-MAX_KEPT_DRAWS = 32  # draws: a chapter's, with the further ones of each exercise
+N_FURTHER_DRAWS = 3  # in which a finding has to hold, too, before it is told
+MAX_KEPT_DRAWS = 32  # enough for a chapter's exercises, with their further draws
 NOT_WRITTEN = "not written yet: replace `raise NotImplementedError()` by your code"
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A case, what the reference made of it and what the implementation did.
+    """A case, the reference's outcome of it and the implementation's.
 
-    ``answered`` is None in the trial of an answer that is mended here: then it does what is right.
+    ``answered`` is the implementation's. It is None in the trial of an answer whose mistake is
+    mended: its outcome is then the reference's.
     """
 
     criterion: Criterion
@@ -46,16 +47,17 @@ class Trial:
 
     @property
     def outcome(self) -> Outcome:
-        """Return what the implementation did; it is not worked out before it is looked at."""
+        """Return the implementation's outcome, the reference's where ``answered`` is None."""
         if self.answered is not None:
             return self.answered
         return self.expected if isinstance(self.expected, Outcome) else self.expected.outcome
 
     @property
     def wrong(self) -> bool:
-        """True if there is a ``problem``, which takes longer to put into words.
+        """True if there is a ``problem``: quicker than to look at that, which is put into words.
 
-        An outcome that is held against the same once more is not compared again.
+        The outcome keeps the result, so that a second look, or another trial with the same two
+        outcomes, compares nothing.
         """
         comparison = self.outcome.comparison
         if comparison.expected is not self.expected:
@@ -65,7 +67,7 @@ class Trial:
 
     @cached_property
     def problem(self) -> Problem | None:
-        """Return the problem with the outcome, changed arguments apart; None if it is right."""
+        """Return what is wrong with the outcome, or None. A changed argument is no problem here."""
         return problem_with(self.case, self.expected, self.outcome)
 
     @property
@@ -86,17 +88,18 @@ def count_numbers(case: Case) -> int:
 
 
 class NoReference(Exception):
-    """There is nothing to compare an answer with: ours did not return in time, or found no memory.
+    """Raised where the reference did not return in time, or found no memory.
 
-    That is never the answer's doing, and another try may well go right.
+    That is never the answer's fault, and a second try may well succeed.
     """
 
 
 @lru_cache(maxsize=MAX_KEPT_DRAWS)
 def draw(exercise: Exercise, seed: int) -> tuple[tuple[Criterion, Case, Any], ...]:
-    """Return every case of every criterion, with what the reference will make of it.
+    """Return every case of every criterion, with the reference's outcome, still to be worked out.
 
-    Each criterion has its own stream of random numbers.
+    Each criterion has its own stream of random numbers, so that one may get a further case without
+    changing those of the others.
     """
     streams = np.random.SeedSequence(seed).spawn(len(exercise.criteria))
     return tuple(
@@ -107,14 +110,14 @@ def draw(exercise: Exercise, seed: int) -> tuple[tuple[Criterion, Case, Any], ..
 
 
 class ReferenceOutcome:
-    """The right outcome of a case, worked out when its kind or its value is first looked at.
+    """The right outcome of a case, worked out when its kind or its value is first read.
 
-    Where an answer does what a known mistake does, nobody looks. Looking raises ``NoReference``
-    where the reference makes nothing of the case; then nothing is kept.
+    Many are never read: where an answer fails as a known mistake does, only these are compared.
+    Reading raises ``NoReference`` where the reference fails; the next reading tries again.
     """
 
     def __init__(self, exercise: Exercise, case: Case):
-        """Note the case."""
+        """Keep the case; nothing is worked out yet."""
         self.exercise, self.case = exercise, case
 
     @cached_property
@@ -131,7 +134,7 @@ class ReferenceOutcome:
 
     @property
     def kind(self) -> str:
-        """Return what came of the call: "value", or "raised" where that is asked for."""
+        """Return "value", or "raised" for a case in which right answers raise."""
         return self.outcome.kind
 
     @property
@@ -152,7 +155,7 @@ def to_single_precision(value: Any) -> Any:
 
 
 def expected_outcome(exercise: Exercise, case: Case) -> Outcome:
-    """Return the reference's outcome of a case."""
+    """Return the reference's outcome of a case; raise ``NoReference`` if it is not as expected."""
     outcome = run(exercise, exercise.reference, case)
     if outcome.kind != ("value" if case.raises is None else "raised"):
         why = outcome.text or f"took longer than {exercise.limit:g} s of processor time"
@@ -166,9 +169,10 @@ def expected_outcome(exercise: Exercise, case: Case) -> Outcome:
 def try_out(
     exercise: Exercise, implementation: Callable, seed: int, among: Container[int] | None = None
 ) -> tuple[Trial, ...]:
-    """Return the trials of an implementation. After a call that hangs, the rest are skipped.
+    """Return an implementation's trials on all cases of a seed.
 
-    So are those that are not ``among`` these, by their places, where they are given.
+    After a call that hangs, all further cases are skipped. With ``among``, places in the draw, all
+    other cases are skipped.
     """
     return tuple(trials_of(exercise, implementation, seed, among))
 
@@ -176,7 +180,7 @@ def try_out(
 def trials_of(
     exercise: Exercise, implementation: Callable, seed: int, among: Container[int] | None = None
 ) -> Iterator[Trial]:
-    """Yield the trials of ``try_out`` case by case, for a caller that may stop early."""
+    """Yield the trials of ``try_out`` case by case, so that a caller may stop early."""
     outcomes = outcomes_of(exercise, implementation, seed, among)
     for criterion, case, expected in draw(exercise, seed):
         yield Trial(criterion, case, expected, next(outcomes, Outcome("skipped")))
@@ -187,22 +191,24 @@ def outcomes_of(
 ) -> Iterator[Outcome]:
     """Yield the implementation's outcome of each case, up to one that hangs.
 
-    One that lives in another process is tried there, on all: it offers ``attncourse_outcomes``.
+    A proxy of an answer in another process has the method ``attncourse_outcomes``, which tries all
+    cases there; ``among`` has no effect then.
     """
-    elsewhere = getattr(type(implementation), "attncourse_outcomes", None)
-    if elsewhere is not None:
-        yield from elsewhere(implementation, exercise, seed)
+    outcomes_of_proxy = getattr(type(implementation), "attncourse_outcomes", None)
+    if outcomes_of_proxy is not None:
+        yield from outcomes_of_proxy(implementation, exercise, seed)
         return
     cases = draw(exercise, seed)
-    watched = implementation is not exercise.reference
-    with forbidding(exercise.forbids if watched else ()) as refused:
+    is_watched = implementation is not exercise.reference
+    with forbidding(exercise.forbids if is_watched else ()) as refused:
         for place, (_, case, _) in enumerate(cases):
             if among is not None and place not in among:
                 yield Outcome("skipped")
                 continue
-            with asking():  # a part of it may live in another process, and what it changes counts
+            # Functions that it calls may be proxies, and what they change counts.
+            with bring_back_changes():
                 outcome = run(exercise, implementation, case, watched=False)
-            outcome = unless_refused(outcome, refused())
+            outcome = refused_outcome(outcome, refused())
             yield outcome
             if outcome.kind == "hung":
                 return
@@ -211,13 +217,15 @@ def outcomes_of(
 def problem_with(
     case: Case, expected: Outcome | ReferenceOutcome, outcome: Outcome, *, brief: bool = False
 ) -> Problem | None:
-    """Return what is wrong with an outcome; None if it is right."""
+    """Return what is wrong with an outcome, in the words of a verdict; None if it is right.
+
+    ``brief`` leaves numbers out of the words.
+    """
     if outcome.kind == "hung":
         said = "did not return in time: is there a loop that never ends?"
         return Problem("unfinished", f"{said} {outcome.text}".rstrip())
     if outcome.kind == "skipped":
         return Problem("unfinished", "not tried, because an earlier call did not return in time")
-    is_unusable = outcome.error is not None and issubclass(outcome.error, Unusable)
     if case.raises is not None:
         wanted = case.raises.__name__
         if outcome.kind == "value":
@@ -228,21 +236,22 @@ def problem_with(
     if outcome.kind == "raised":
         if is_unwritten(outcome):
             return Problem("unwritten", NOT_WRITTEN)
-        if is_unusable:
+        if outcome.error is not None and issubclass(outcome.error, Unusable):
             return Problem("unusable", outcome.text)
         return Problem("raised", f"raised {outcome.text}")
     return difference(outcome.value, expected.value, brief=brief)
 
 
-def one_number(trials: tuple[Trial, ...]) -> float | None:
-    """Return the number that comes back for every input, alone or in arrays; None if several do.
+def constant_number(trials: tuple[Trial, ...]) -> float | None:
+    """Return the one number that is all that an answer returns; None if it returns several.
 
-    A word in place of a value, the name of its dtype, says nothing of it.
+    It may come alone or fill arrays. Cases that compare facts, and values that are words, such as
+    the name of a dtype, are left out. None, too, where some value holds no numbers.
     """
     values = [t.outcome.value for t in trials if t.outcome.kind == "value" and not t.case.facts]
     arrays = [as_numbers(value) for value in values if not isinstance(value, str)]
-    known = [a for a in arrays if a is not None]
-    if not arrays or len(known) < len(arrays):
+    number_arrays = [a for a in arrays if a is not None]
+    if not arrays or len(number_arrays) < len(arrays):
         return None
-    numbers = {float(n) for a in known if a.size for n in (a.min(), a.max())}
+    numbers = {float(n) for a in number_arrays if a.size for n in (a.min(), a.max())}
     return numbers.pop() if len(numbers) == 1 else None

@@ -1,8 +1,9 @@
 """What an answer lacks while it is graded: our solutions, files that nobody hands in, a person.
 
-A submission finds the chapters before its own and no other, so an answer that hands its work to
-ours earns nothing. A check in a notebook runs where ours can be imported, and has to say the same:
-while it calls an answer, our functions of this chapter and of later ones refuse.
+A submission can import the chapters before its own and no other, so an answer that calls this
+package's solution earns nothing. A check in a notebook runs where that can be imported, and has to
+give the same verdict: while it calls an answer, the functions of its chapter and of later ones
+raise.
 """
 
 import bdb
@@ -21,16 +22,15 @@ from typing import Any
 
 from attncourse import STEMS
 from attncourse.checks.reading.cells import cells_here
-from attncourse.checks.trying.watch import Unusable, body_of, body_replaced
+from attncourse.checks.trying.watch import Unusable, body_calling, replace_body
 
 ABSENT_WHILE_GRADED = "is not there while your work is graded: this assignment asks you to write it"
 CHAPTER_ABSENT = f"attncourse.{{}} {ABSENT_WHILE_GRADED}"
 FILE_ABSENT = (
     "is not there while your work is graded: what you use of it has to stand in your notebook"
 )
-HALTED_IMPORT = re.compile(
-    r"import of attncourse\.(\w+) halted"
-)  # Python's, for ``not_importable``
+# Python's message where ``block_import`` has put None in the place of a module.
+HALTED_IMPORT = re.compile(r"import of attncourse\.(\w+) halted")
 NOBODY = "nobody is there to answer input() when your work is checked: take it out"
 DEBUGGER = "stops in a debugger, where nobody is there to go on: take `breakpoint()` out"
 CHECKOUT_FOLDER = Path(__file__).resolve().parents[2]
@@ -39,43 +39,48 @@ CHECKOUT_FOLDER = Path(__file__).resolve().parents[2]
 class Absent(Unusable, ImportError):
     """Raised when an answer calls what is not there while it is graded.
 
-    It is what the import raises there, so that who is prepared for that is here, too.
+    It is an ``ImportError``, which the import raises in grading: an answer that catches that there
+    catches it here, too.
     """
 
 
 def absent_chapters(stem: str) -> tuple[str, ...]:
-    """Return the chapters whose modules are not there for work on this one."""
+    """Return the chapters that work on this one cannot import: this chapter and all after it."""
     return STEMS[STEMS.index(stem) :]
 
 
 @contextmanager
-def without_ours(stem: str) -> Iterator[None]:
-    """Take away our functions of this chapter and of those after it, inside the ``with`` block.
+def block_own_solutions(stem: str) -> Iterator[None]:
+    """Block this package's chapters from this one on, inside the ``with`` block.
 
-    They cannot be imported, and what has been imported of them raises ``Absent``.
+    They cannot be imported, and functions that were imported before raise ``Absent``.
     """
 
     def refusal(sentence: str) -> Callable:
+        """Return a function that raises ``Absent`` with this sentence."""
+
         def refuse(*args: Any, **kwargs: Any) -> Any:
+            """Raise ``Absent``, whatever the arguments are."""
             raise Absent(sentence)
 
         return refuse
 
     with ExitStack() as stack:
         for later in absent_chapters(stem):
-            module = stack.enter_context(not_importable(f"attncourse.{later}"))
-            body = body_of(refusal(CHAPTER_ABSENT.format(later)))
-            for function in {*module_functions(module)} - _lent:
+            module = stack.enter_context(block_import(f"attncourse.{later}"))
+            body = body_calling(refusal(CHAPTER_ABSENT.format(later)))
+            for function in {*module_functions(module)} - _lent_functions:
+                # Python takes a new body only with as many free variables as the old one has.
                 refusing = body.replace(co_freevars=function.__code__.co_freevars)
-                stack.enter_context(body_replaced(function, refusing))
+                stack.enter_context(replace_body(function, refusing))
         yield
 
 
 @contextmanager
-def not_importable(name: str) -> Iterator[types.ModuleType | None]:
-    """Have importing a module fail; yield the module, where it is in use."""
+def block_import(name: str) -> Iterator[types.ModuleType | None]:
+    """Have the import of a module fail; yield the module if it was imported before, else None."""
     before = sys.modules.get(name)
-    vars(sys)["modules"][name] = None
+    vars(sys)["modules"][name] = None  # ``vars``, since the type of ``sys.modules`` allows no None
     try:
         yield before
     finally:
@@ -86,61 +91,67 @@ def not_importable(name: str) -> Iterator[types.ModuleType | None]:
 
 @cache
 def module_functions(module: types.ModuleType | None) -> tuple[types.FunctionType, ...]:
-    """Return the functions and methods that a module defines, under all their wrappers."""
+    """Return the functions and methods that a module defines, without their wrappers."""
     if module is None:
         return ()
     functions: dict[types.FunctionType, None] = {}
-    waiting = list(vars(module).values())
-    while waiting:
-        thing = waiting.pop()
+    to_search = list(vars(module).values())
+    while to_search:
+        thing = to_search.pop()
         if isinstance(thing, type) and thing.__module__ == module.__name__:
-            waiting += vars(thing).values()
+            to_search += vars(thing).values()
         elif isinstance(thing, property):
-            waiting += [thing.fget]
+            to_search += [thing.fget]
         elif isinstance(thing, staticmethod | classmethod):
-            waiting += [thing.__func__]
+            to_search += [thing.__func__]
         elif isinstance(thing, types.FunctionType) and thing.__module__ == module.__name__:
             functions[inspect.unwrap(thing)] = None
     return tuple(functions)
 
 
-def without_ours_alone(stem: str, implementation: Any) -> AbstractContextManager[None]:
-    """Return ``without_ours`` for a notebook's own answer."""
-    ours = (getattr(implementation, "__module__", "") or "").startswith("attncourse.")
-    return nullcontext() if ours or cells_here() is None else without_ours(stem)
+def block_solutions_for(stem: str, implementation: Any) -> AbstractContextManager[None]:
+    """Return ``block_own_solutions`` for a notebook's answer, for others an empty context.
+
+    An implementation of this package, such as a reference, may use its chapter.
+    """
+    is_ours = (getattr(implementation, "__module__", "") or "").startswith("attncourse.")
+    return nullcontext() if is_ours or cells_here() is None else block_own_solutions(stem)
 
 
 @contextmanager
-def lending_functions(ours: Iterable[Callable]) -> Iterator[None]:
-    """Have these of ours be there meanwhile, with all that they call: an answer is given them."""
-    _lent.update(function for thing in ours for function in functions_reached(thing))
+def lend_functions(functions: Iterable[Callable]) -> Iterator[None]:
+    """Exempt functions, and all that they call, from ``block_own_solutions`` inside the block.
+
+    An answer is judged with them in place of wrong answers.
+    """
+    _lent_functions.update(function for thing in functions for function in functions_reached(thing))
     try:
         yield
     finally:
-        _lent.clear()
+        _lent_functions.clear()
 
 
-_lent: set[types.FunctionType] = set()
+_lent_functions: set[types.FunctionType] = set()  # that ``lend_functions`` exempts
 
 
 def functions_reached(thing: Any) -> set[types.FunctionType]:
-    """Return the functions of a function or a class, and those that they call by a global name."""
+    """Return a function or a class's methods, and all functions that they reach by global names."""
     functions: set[types.FunctionType] = set()
-    todo = [thing]
-    while todo:
-        function = inspect.unwrap(todo.pop())
+    to_search = [thing]
+    while to_search:
+        function = inspect.unwrap(to_search.pop())
         if isinstance(function, type):
-            todo += [f for f in vars(function).values() if isinstance(f, types.FunctionType)]
+            to_search += [f for f in vars(function).values() if isinstance(f, types.FunctionType)]
         elif isinstance(function, types.FunctionType) and function not in functions:
             functions.add(function)
             names = names_in_code(function.__code__) & function.__globals__.keys()
-            todo += [function.__globals__[name] for name in names]
+            to_search += [function.__globals__[name] for name in names]
     return functions
 
 
 @lru_cache(maxsize=1024)
 def names_in_code(code: types.CodeType) -> frozenset[str]:
-    """Return the global names that code uses, with those of the functions in it."""
+    """Return the global names that code reads, those of the functions inside it included."""
     inner = (
         names_in_code(constant)
         for constant in code.co_consts
@@ -157,10 +168,10 @@ READING_OPERATIONS = {"LOAD_GLOBAL", "LOAD_NAME"}
 
 
 def why_unavailable(stem: str, thing: Any, is_written: Callable[[str], bool]) -> str:
-    """Return why what an answer is, or calls, is not there where it is graded; "" if it is.
+    """Return why a function, class or module is not there while work is graded; "" if it is.
 
-    It is not where it comes from a later chapter of ours or from a file beside the notebook. A file
-    that ``is_written`` by a cell of the notebook is there: graded cells write it again.
+    It is not if it comes from this package's chapters from ``stem`` on, or from a file beside the
+    notebook. A file that ``is_written``, by a cell, is there: the cell writes it again in grading.
     """
     file = file_of(thing)
     if file is None:
@@ -178,25 +189,28 @@ def why_unavailable(stem: str, thing: Any, is_written: Callable[[str], bool]) ->
 
 
 @contextmanager
-def taken_away(names: dict[str, Any], said: dict[str, str]) -> Iterator[None]:
-    """Have some of these names be bound to nothing meanwhile; whoever reads one is told why."""
+def hide_names(names: dict[str, Any], said: dict[str, str]) -> Iterator[None]:
+    """Remove names from a namespace inside the block; ``said`` has, by name, why it is missing.
+
+    ``unavailable_sentence`` finds that sentence for the ``NameError`` of an answer that reads one.
+    """
     before = {name: names.pop(name) for name in said}
-    _gone.update(said)
+    _hidden_names.update(said)
     try:
         yield
     finally:
-        _gone.clear()
+        _hidden_names.clear()
         names.update(before)
 
 
-_gone: dict[str, str] = {}
+_hidden_names: dict[str, str] = {}  # the names that ``hide_names`` has removed, and why
 
 
-SHARED_ROOM = "support"  # the room that a submission finds besides the chapters before
+SHARED_ROOM = "support"  # the folder that a submission can import besides earlier chapters
 
 
 def file_of(thing: Any) -> Path | None:
-    """Return the file of a function, a class or a module; None for a notebook's own."""
+    """Return the Python file of a function, class or module; None for one from a cell or for C."""
     if isinstance(thing, types.ModuleType):
         name = getattr(thing, "__file__", None) or ""
     elif isinstance(thing, type):
@@ -214,46 +228,46 @@ def file_of(thing: Any) -> Path | None:
 
 @cache
 def library_folders() -> tuple[Path, ...]:
-    """Return where Python's own modules are."""
+    """Return the folders of Python's own modules."""
     return tuple({Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib")})
 
 
 # --- a person -------------------------------------------------------------------------------------
 
 
-def nobody_answers(prompt: object = "") -> str:
-    """Stand in for ``input`` while an answer is tried."""
+def refuse_input(prompt: object = "") -> str:
+    """Raise ``EOFError``, in place of ``input``, while an answer is tried."""
     raise EOFError(NOBODY)
 
 
 @contextmanager
-def nobody_there() -> Iterator[None]:
-    """Have ``input()`` and ``breakpoint()`` refuse: a check, which calls often, cannot wait."""
+def refuse_questions() -> Iterator[None]:
+    """Have ``input()`` and ``breakpoint()`` raise inside the block: nobody answers a check."""
     before = builtins.input, sys.breakpointhook
-    builtins.input, sys.breakpointhook = nobody_answers, stop_here
+    builtins.input, sys.breakpointhook = refuse_input, refuse_breakpoint
     try:
         yield
     finally:
         builtins.input, sys.breakpointhook = before
 
 
-def stop_here(*args: Any, **kwargs: Any) -> None:
-    """Stand in for ``breakpoint`` while an answer is tried."""
+def refuse_breakpoint(*args: Any, **kwargs: Any) -> None:
+    """Raise ``Absent``, in place of ``breakpoint``, while an answer is tried."""
     raise Absent(DEBUGGER)
 
 
-def is_absent(error: BaseException) -> str:
-    """Return the sentence of an exception about something unavailable; "" for any other."""
+def unavailable_sentence(error: BaseException) -> str:
+    """Return the sentence of an exception that says that something is unavailable; else ""."""
     if isinstance(error, bdb.BdbQuit):
         return DEBUGGER
-    if _gone and isinstance(error, NameError):
-        return _gone.get(error.name or "", "")
+    if _hidden_names and isinstance(error, NameError):
+        return _hidden_names.get(error.name or "", "")
     said = str(error) if isinstance(error, ImportError | EOFError) else ""
     if halted := HALTED_IMPORT.match(said):
         return CHAPTER_ABSENT.format(halted[1])
-    return said if is_told(said) else ""
+    return said if is_unavailable_sentence(said) else ""
 
 
-def is_told(text: str) -> bool:
-    """True if a text is one of the sentences about something unavailable."""
+def is_unavailable_sentence(text: str) -> bool:
+    """True if a text is one of this module's sentences about something unavailable."""
     return text in (NOBODY, DEBUGGER) or text.endswith((ABSENT_WHILE_GRADED, FILE_ABSENT))

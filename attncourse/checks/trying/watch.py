@@ -1,9 +1,9 @@
-"""The watch on finished functions: whoever calls one that an exercise forbids is refused.
+"""The watch on finished functions: a call of one that an exercise forbids raises ``Forbidden``.
 
-It goes by what is called and not by what it is called like. While a watch is on, torch's table of
-kernels holds a refusal for each operator that does the forbidden work, and a forbidden function
-that is written in Python has a refusal for its body. So it makes no difference by which name,
-from which thread, from Python, TorchScript or C++ the call comes; and nothing else costs anything.
+Functions are replaced where they are implemented, not where they are named. While a watch is on,
+torch's table of kernels holds a refusal for each operator that does the forbidden work, and a
+forbidden function that is written in Python has a refusal as its body. So calls by any name, from
+any thread, from Python, TorchScript or C++ are refused; and all other calls cost nothing.
 """
 
 import sys
@@ -20,7 +20,7 @@ WHOLE_LAYER_OPERATORS = (
     "_native_multi_head_attention",
     "_transformer_encoder_layer_fwd",
 )
-OF_GROUPS = (  # of which one group, or one token, makes the norm of a row
+GROUP_NORM_OPERATORS = (  # with one group, or with one token, each normalises a row
     "group_norm",
     "native_group_norm",
     "batch_norm",
@@ -40,20 +40,21 @@ OPERATORS = {
     "multi_head_attention_forward": WHOLE_LAYER_OPERATORS,
     "bilinear": ("bilinear", "_trilinear"),
     "special_entr": ("special_entr", "special_entr.out"),
-    "layer_norm": ("layer_norm", "native_layer_norm", *OF_GROUPS),
+    "layer_norm": ("layer_norm", "native_layer_norm", *GROUP_NORM_OPERATORS),
     "rms_norm": ("rms_norm", "_fused_rms_norm"),
 }
-# And the functions that have no operator, where their module is in use.
-ANOTHER = (
+# Functions written in Python, with no operator of their own: (module, name in it). They are
+# watched once something has imported the module.
+PYTHON_ATTENTION = (
     ("torch.nn.attention.flex_attention", "flex_attention"),
     ("torch.ao.nn.quantizable.modules.activation", "MultiheadAttention._forward_impl"),
     ("torch.onnx.ops._impl", "attention_23._init_fn"),
 )
 PYTHON_FUNCTIONS = {
-    "scaled_dot_product_attention": ANOTHER,
+    "scaled_dot_product_attention": PYTHON_ATTENTION,
     "multi_head_attention_forward": (
         ("torch.nn.functional", "multi_head_attention_forward"),
-        *ANOTHER,
+        *PYTHON_ATTENTION,
     ),
 }
 # The places in the table of kernels through which work on a processor goes.
@@ -67,11 +68,11 @@ DISPATCH_KEYS = (
     "FuncTorchBatchedDecomposition",
     "FuncTorchVmapMode",
 )
-TAKEN_DOWN = "took down the watch on the functions that this exercise forbids"
+WATCH_TAKEN_DOWN = "took down the watch on the functions that this exercise forbids"
 
 
 class Unusable(Exception):
-    """Raised for an answer that cannot be tried any further. Its message is all there is to say."""
+    """Raised for an answer that cannot be tried further; its message alone is shown."""
 
 
 class Forbidden(Unusable):
@@ -79,49 +80,55 @@ class Forbidden(Unusable):
 
 
 class Kernels(NamedTuple):
-    """The kernels to replace for one name: their places in the table, and a call to try them."""
+    """The kernels to replace for one forbidden name, and a call that shows whether they are.
+
+    ``places`` are (operator, dispatch key); ``probe`` calls an operator on a tensor.
+    """
 
     places: tuple[tuple[str, str], ...]
     probe: Callable[[Any], Any]
 
 
-def nothing_refused() -> str:
-    """Return "": of a watch that another one already keeps."""
+def report_nothing() -> str:
+    """Return "": the report of an inner watch, whose calls the outer one reports."""
     return ""
 
 
-_on: set[tuple[str, ...]] = set()
+_names_watched: set[tuple[str, ...]] = set()  # the names of the watches that are on
 
 
 @contextmanager
 def forbidding(names: tuple[str, ...]) -> Iterator[Callable[[], str]]:
     """Have torch functions of these names raise ``Forbidden`` inside the ``with`` block.
 
-    What it gives tells, each time that it is called, whether there was such a call since the last
-    time, even if its exception was caught, or whether the watch itself was harmed. Inside of
-    another one for the same names it does nothing, and tells nothing: that one does.
+    Yields a function that returns a sentence if there was such a call since it was last called,
+    even if its exception was caught, or if the watch was taken down; else "". Inside another block
+    for the same names it does nothing, and its function returns "".
     """
-    if not names or names in _on:
-        yield nothing_refused
+    if not names or names in _names_watched:
+        yield report_nothing
         return
     with ExitStack() as stack:
         forbidden_calls = start_watch(stack, names)
-        _on.add(names)
-        stack.callback(_on.discard, names)
+        _names_watched.add(names)
+        stack.callback(_names_watched.discard, names)
         yield forbidden_calls
 
 
 def start_watch(stack: ExitStack, names: tuple[str, ...]) -> Callable[[], str]:
-    """Put up the watch on these names until the stack is left; return what tells what it saw."""
+    """Start the watch on these names, which the stack ends; return its report function."""
     import torch
 
     calls: list[str] = []
-    token = torch.zeros(())
+    probe_tensor = torch.zeros(())
 
     def refusal(name: str) -> Callable:
+        """Return the function that stands in for everything that does the work of ``name``."""
+
         def refuse(*args: Any, **kwargs: Any) -> Any:
-            if args and args[0] is token:
-                return token
+            """Refuse a call, or hand the probe back, which shows that the watch is still on."""
+            if args and args[0] is probe_tensor:
+                return probe_tensor
             calls.append(name)
             raise Forbidden(forbidden_call(name))
 
@@ -129,34 +136,39 @@ def start_watch(stack: ExitStack, names: tuple[str, ...]) -> Callable[[], str]:
 
     refusals = {name: refusal(name) for name in names}
     stack.enter_context(
-        replaced_kernels({place: refusals[n] for n in names for place in kernels_of(n).places})
+        replace_kernels({place: refusals[n] for n in names for place in kernels_of(n).places})
     )
     bodies: dict[types.FunctionType, types.CodeType] = {}
-    loaded = 0
+    modules_seen = 0
 
-    def watch_what_is_loaded() -> None:
-        nonlocal loaded
-        if loaded == len(sys.modules):
+    def watch_imported_functions() -> None:
+        """Replace the bodies of forbidden Python functions whose module has been imported."""
+        nonlocal modules_seen
+        if modules_seen == len(sys.modules):  # nothing was imported since the last time
             return
-        loaded = len(sys.modules)
+        modules_seen = len(sys.modules)
         for n in names:
             for function in python_functions(n):
                 if function not in bodies:
-                    bodies[function] = body_of(refusals[n])
-                    stack.enter_context(body_replaced(function, bodies[function]))
+                    bodies[function] = body_calling(refusals[n])
+                    stack.enter_context(replace_body(function, bodies[function]))
 
-    watch_what_is_loaded()
+    watch_imported_functions()
     probes = tuple(kernels_of(n).probe for n in names)
 
     def report() -> str:
-        """Try the watch, too: what it was put over shows whether it is still there."""
+        """Return what happened since the last report, or that the watch is gone; else ""."""
         harmed = any(function.__code__ is not body for function, body in bodies.items())
-        watch_what_is_loaded()
+        watch_imported_functions()
         try:
-            harmed |= any(probe(token) is not token for probe in probes)
+            harmed |= any(probe(probe_tensor) is not probe_tensor for probe in probes)
         except Exception:
             harmed = True
-        said = forbidden_call(calls[0]) if calls else TAKEN_DOWN if harmed else ""
+        said = ""
+        if calls:
+            said = forbidden_call(calls[0])
+        elif harmed:
+            said = WATCH_TAKEN_DOWN
         calls.clear()
         return said
 
@@ -164,8 +176,8 @@ def start_watch(stack: ExitStack, names: tuple[str, ...]) -> Callable[[], str]:
 
 
 @contextmanager
-def replaced_kernels(refusals: dict[tuple[str, str], Callable]) -> Iterator[None]:
-    """Have operators refuse, in every thread: these, by their places in the table of kernels."""
+def replace_kernels(refusals: dict[tuple[str, str], Callable]) -> Iterator[None]:
+    """Replace kernels inside the block, in every thread: functions by (operator, dispatch key)."""
     import torch
 
     table = torch._C._dispatch_library("IMPL", "aten", "", __file__, 0)
@@ -181,8 +193,8 @@ def replaced_kernels(refusals: dict[tuple[str, str], Callable]) -> Iterator[None
 
 
 @contextmanager
-def body_replaced(function: types.FunctionType, body: types.CodeType) -> Iterator[None]:
-    """Have a function refuse, whoever holds it."""
+def replace_body(function: types.FunctionType, body: types.CodeType) -> Iterator[None]:
+    """Give a function another body inside the block, wherever it has been imported."""
     old, function.__code__ = function.__code__, body
     try:
         yield
@@ -190,10 +202,15 @@ def body_replaced(function: types.FunctionType, body: types.CodeType) -> Iterato
         function.__code__ = old
 
 
-def body_of(refuse: Callable) -> types.CodeType:
-    """Return a function's body that calls ``refuse``: a constant, for it sees no names of ours."""
+def body_calling(refuse: Callable) -> types.CodeType:
+    """Return a function's body that calls ``refuse``.
+
+    The function is put among the body's constants: the body runs with the globals of the function
+    that it replaces, and finds no names of this module.
+    """
 
     def body(*args: Any, **kwargs: Any) -> Any:
+        # The text is replaced below by the function itself.
         function: Any = "refuse"
         return function(*args, **kwargs)
 
@@ -203,9 +220,10 @@ def body_of(refuse: Callable) -> types.CodeType:
 
 @cache
 def kernels_of(name: str) -> Kernels:
-    """Return where torch has what does the work of a forbidden function.
+    """Return the kernels that do the work of a forbidden function.
 
-    A grader asks before it runs what students write, which could answer in torch's name.
+    A grader calls this before any submission runs, which could change what torch answers; the
+    result is kept.
     """
     import torch
 
@@ -224,7 +242,10 @@ def kernels_of(name: str) -> Kernels:
 
 
 def probe_of(operators: tuple[str, ...]) -> Callable[[Any], Any]:
-    """Return a call of the first of these that returns one tensor, with plain arguments."""
+    """Return a function that calls one of the operators on a tensor, with constant options.
+
+    It is the first operator that returns one tensor.
+    """
     import torch
 
     operator, schema = "", None
@@ -243,18 +264,18 @@ PLAIN_ARGUMENTS = {"int": 1, "float": 1.0, "bool": True, "List[int]": [1]}
 
 
 def look_up_forbidden() -> None:
-    """Look up all that can be forbidden, where torch is in use."""
+    """Look up and keep all that can be forbidden, if torch is imported."""
     if "torch" in sys.modules:
         for name in OPERATORS:
             kernels_of(name), python_functions(name)
 
 
 def python_functions(name: str) -> list[types.FunctionType]:
-    """Return the functions of this kind that are written in Python and can be called by now.
+    """Return the functions written in Python for a forbidden name whose module is imported.
 
-    One that was seen before is among them, whatever has become of its module.
+    One that was found once stays among them, even if its module is removed or changed.
     """
-    seen = _seen.setdefault(name, [])
+    seen = _functions_found.setdefault(name, [])
     for module, path in PYTHON_FUNCTIONS.get(name, ()):
         if module in sys.modules:
             with suppress(AttributeError):
@@ -265,9 +286,9 @@ def python_functions(name: str) -> list[types.FunctionType]:
     return seen
 
 
-_seen: dict[str, list[types.FunctionType]] = {}
+_functions_found: dict[str, list[types.FunctionType]] = {}
 
 
 def forbidden_call(name: str) -> str:
-    """Return what a student is told of a call of a forbidden function."""
+    """Return the sentence for a student on a call of a forbidden function."""
     return f"called {name}, which this exercise asks you to build"

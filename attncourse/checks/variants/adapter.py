@@ -1,7 +1,7 @@
-"""An implementation for one convention as one for another: arguments read, results written.
+"""Implementations for the book's convention, wrapped to take and return values in a variant's.
 
-Whatever is built so behaves as its author would have written it in the other convention: the same
-mistakes, gradients and refusals, and what it changes in its arguments is changed in those given.
+A wrapped implementation behaves as if it had been written in the other convention: it has the same
+mistakes, gradients and refusals, and what it changes in its arguments is changed in the caller's.
 """
 
 import inspect
@@ -11,17 +11,17 @@ from typing import Any
 
 from attncourse.checks.exercise import Exercise
 from attncourse.checks.trying.outcome import argument_names
-from attncourse.checks.variants.rewriting import NOTATIONS, Notation, in_variant
+from attncourse.checks.variants.rewriting import NOTATIONS, Notation, implementation_in_variant
 
 
 @dataclass(frozen=True)
 class Adapter:
-    """The changes of one exercise in a variant.
+    """How one exercise differs in a variant.
 
-    ``arguments`` are those that are written otherwise, by name, ``result`` is what is returned, by
-    a module what its ``forward`` returns. ``methods`` are those of a module that take them.
-    ``drops`` are mistakes that are none here: what they are called is right, or the published
-    convention itself.
+    ``arguments`` has the notation of the arguments that are written in another way, by name;
+    ``result`` that of the result, or of what a module's ``forward`` returns. ``methods`` are a
+    module's methods that take such arguments. ``drops`` names mistakes that are none in the
+    variant: they are right in it, or are the book's convention itself.
     """
 
     arguments: Mapping[str, Notation] = field(default_factory=dict)
@@ -33,15 +33,17 @@ class Adapter:
 def adapted_implementation(
     implementation: Callable, adapter: Adapter, exercise: Exercise
 ) -> Callable:
-    """Return an implementation for the published convention as one for the variant's."""
-    names, methods = names_taken(adapter, exercise)
-    return in_variant(implementation, names, adapter.arguments, adapter.result, methods)
+    """Return an implementation for the book's convention, wrapped for the variant's."""
+    names, methods = positional_names_of(adapter, exercise)
+    return implementation_in_variant(
+        implementation, names, adapter.arguments, adapter.result, methods
+    )
 
 
-def names_taken(
+def positional_names_of(
     adapter: Adapter, exercise: Exercise
 ) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
-    """Return the names of an exercise's positional arguments, and those of its module's methods."""
+    """Return the names of an exercise's positional arguments, and those of methods by method."""
     methods = {
         method: tuple(inspect.signature(getattr(exercise.reference, method)).parameters)[1:]
         for method in adapter.methods
@@ -49,14 +51,12 @@ def names_taken(
     return tuple(argument_names(exercise)), methods
 
 
-def as_data(adapter: Adapter, exercise: Exercise) -> dict[str, Any] | None:
-    """Return the arguments of ``rewritten`` as plain data, with names for the changes.
+def adapter_as_data(adapter: Adapter, exercise: Exercise) -> dict[str, Any] | None:
+    """Return the keyword arguments of ``rewritten_as_told`` as plain data, for another process.
 
-    The data are for another process.
-
-    None where a change is none of the ``NOTATIONS``.
+    A notation is its name in ``NOTATIONS``. None where one has no name there.
     """
-    names, methods = names_taken(adapter, exercise)
+    names, methods = positional_names_of(adapter, exercise)
     by_id = {id(change): name for name, change in NOTATIONS.items()}
     if any(id(c) not in by_id for c in (*adapter.arguments.values(), adapter.result) if c):
         return None

@@ -1,4 +1,4 @@
-"""Conventions that variants are made of, for the banks of several chapters."""
+"""Conventions from which the banks of several chapters make their variants."""
 
 from collections.abc import Mapping
 
@@ -6,7 +6,7 @@ from attncourse.checks.variants.adapter import Adapter
 from attncourse.checks.variants.rewriting import COLUMNS, NEGATED
 from attncourse.checks.variants.variant import Variant, rewordings
 
-# what is said of masks, and what it becomes where True means forbidden
+# Sentences on masks, and what they become where True means forbidden.
 FORBIDDEN = rewordings("""
     `True` where allowed → `True` where forbidden
     `True` where attention is allowed → `True` where attention is forbidden
@@ -25,7 +25,11 @@ FORBIDDEN = rewordings("""
 def forbidden(
     adapters: Mapping[str, Adapter], reworded: str = "", *, explanation: str = ""
 ) -> Variant:
-    """Return the variant of a chapter in which masks are True where attention is forbidden."""
+    """Return the variant of a chapter in which masks are True where attention is forbidden.
+
+    ``reworded`` are further rewordings of its texts; ``explanation`` replaces the usual one of the
+    mistake of an answer in the book's convention.
+    """
     return Variant(
         "forbidden",
         "A mask is `True` where attention is **forbidden** here, and `False` where it is allowed. "
@@ -42,7 +46,7 @@ def forbidden(
 def columns(
     adapters: Mapping[str, Adapter], reworded: str, *, inputs: str = "of every input"
 ) -> Variant:
-    """Return the variant of a chapter in which tokens are columns, on the way in and out."""
+    """Return the variant of a chapter in which tokens are columns of inputs and results."""
     return Variant(
         "columns",
         f"Tokens are **columns** here, {inputs} and of what is returned: `(..., d, n)`, where in "
@@ -56,13 +60,11 @@ def columns(
     )
 
 
-def with_columns(
-    *names: str, methods: tuple[str, ...] = (), drops: tuple[str, ...] = ()
-) -> Adapter:
-    """Return an exercise that is given tokens as columns by these names, and returns columns."""
+def with_columns(*names: str, methods: tuple[str, ...] = ()) -> Adapter:
+    """Return the adapter of an exercise whose arguments of these names, and result, are columns."""
     return Adapter(dict.fromkeys(names, COLUMNS), COLUMNS, methods)
 
 
 def masked(*methods: str, drops: tuple[str, ...] = ("the mask is inverted",)) -> Adapter:
-    """Return an exercise that is given a mask: as an argument, or by these methods of a module."""
+    """Return the adapter of an exercise with an argument ``mask``, of itself or of methods."""
     return Adapter({"mask": NEGATED}, methods=methods, drops=drops)

@@ -1,8 +1,8 @@
-"""A function for one convention as one for another, and the conventions that there are.
+"""The notations of variants, and functions rewritten to take and return values in them.
 
-This file knows no right answer and needs none of the others: where an answer of ours stands in for
-a wrong one, a grader runs its text beside the submission, and what is written otherwise is found
-there by its name in ``NOTATIONS``.
+This file contains no right answer and imports no other of ours: where a reference of ours replaces
+a wrong answer, a grader runs this file's text in the submission's process, and finds the notations
+there by their names in ``NOTATIONS``.
 """
 
 import copy
@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+# What the change of a value raises that is not of the right kind.
 MISFIT = (TypeError, ValueError, IndexError, RuntimeError, AttributeError)
 
 
 class Notation(NamedTuple):
-    """Two functions that write a value as a variant has it, and read it: they undo each other."""
+    """A way to write a value: ``write`` turns the book's into the variant's, ``read`` back."""
 
     write: Callable[[Any], Any]
     read: Callable[[Any], Any]
@@ -28,37 +29,42 @@ class Notation(NamedTuple):
 
 
 def is_torch_tensor(value: Any) -> bool:
-    """True for a tensor, without loading torch."""
+    """True for a torch tensor; torch is not imported to find out."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
 
 
 def negation(mask: Any) -> Any:
-    """Return a mask with False for True. What is no mask, such as numbers to be added, stays."""
+    """Return a mask with True and False exchanged, also one of 0 and 1; other numbers unchanged."""
     kind = str(mask.dtype).removeprefix("torch.")
     if kind == "bool":
         return ~mask
     return 1 - mask if bool(((mask == 0) | (mask == 1)).all()) else mask
 
 
-def last_negated(parts: Any) -> Any:
-    """Return several results of which the last is a mask."""
+def with_last_negated(parts: Any) -> Any:
+    """Return a tuple of results with the last one, a mask, negated."""
     *others, mask = parts
     return (*others, negation(mask))
 
 
-def turned_over(x: Any) -> Any:
+def with_axes_exchanged(x: Any) -> Any:
     """Return a value with its last two axes exchanged."""
     return x.mT if is_torch_tensor(x) else np.swapaxes(x, -1, -2)
 
 
-def in_units(number: int | float) -> Notation:
-    """Return the notation in units so many of which are one."""
+def notation_in_units(number: int | float) -> Notation:
+    """Return the notation in a smaller unit, of which ``number`` make one.
+
+    Lists are changed entry by entry.
+    """
 
     def write(value: Any) -> Any:
+        """Return a value in the smaller unit."""
         return type(value)(number * x for x in value) if is_list(value) else value * number
 
     def read(value: Any) -> Any:
+        """Return a value in the larger unit; whole numbers stay whole."""
         if is_list(value):
             return type(value)(x / number for x in value)
         whole = str(getattr(value, "dtype", "")).removeprefix("torch.").startswith(("int", "uint"))
@@ -76,6 +82,7 @@ def is_list(value: Any) -> bool:
 
 def to_halves(x: Any) -> Any:
     """Return a tensor in which neighbours, 2i and 2i + 1, have become the pairs i and d/2 + i."""
+    # Whoever has a tensor has loaded torch, which chapters on NumPy do without.
     return sys.modules["torch"].cat([x[..., 0::2], x[..., 1::2]], dim=-1)
 
 
@@ -85,10 +92,10 @@ def to_neighbours(x: Any) -> Any:
 
 
 NEGATED = Notation(negation, negation)
-LAST_NEGATED = Notation(last_negated, last_negated)
-COLUMNS = Notation(turned_over, turned_over)
-PERCENT = in_units(100)
-BITS = in_units(1 / math.log(2))
+LAST_NEGATED = Notation(with_last_negated, with_last_negated)
+COLUMNS = Notation(with_axes_exchanged, with_axes_exchanged)
+PERCENT = notation_in_units(100)
+BITS = notation_in_units(1 / math.log(2))
 IN_HALVES = Notation(to_halves, to_neighbours)
 BOTH_AXES = Notation(
     lambda R: to_halves(to_halves(R).mT).mT, lambda R: to_neighbours(to_neighbours(R).mT).mT
@@ -102,93 +109,101 @@ NOTATIONS = {name: value for name, value in list(globals().items()) if isinstanc
 # --- implementations ------------------------------------------------------------------------------
 
 
-def in_variant(
+def implementation_in_variant(
     implementation: Callable,
     names: tuple[str, ...],
     arguments: Mapping[str, Notation],
     result: Notation | None = None,
     methods: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Callable:
-    """Return an implementation for the published convention as one for these changed arguments.
+    """Return an implementation for the book's convention, wrapped for changed notations.
 
-    ``names`` are its positional arguments. ``methods`` are those of a module that take the
-    arguments, with the names of theirs; what its ``forward`` returns is the result.
+    ``names`` are its positional arguments, ``arguments`` the notations of those that change, and
+    ``result`` that of the result. Of a module, ``methods`` are those that take such arguments, with
+    the names of their positional ones; the result is what ``forward`` returns.
     """
     if not methods:
-        return function_rewritten(implementation, names, arguments, result)
+        return rewrite_function(implementation, names, arguments, result)
 
     @wraps(implementation, updated=())
     def build(*args, **options):
+        """Return a module whose methods read the variant's notations."""
         inner = implementation(*args, **options)
-        outer = object.__new__(type(inner))  # the same weights; its methods go to the inner one
+        # A second module with the same weights, whose methods call those of the inner one.
+        outer = object.__new__(type(inner))
         outer.__dict__.update(vars(inner))
         for method, own_names in methods.items():
             if callable(inner_method := getattr(inner, method, None)):
                 returned = result if method == "forward" else None
-                outer.__dict__[method] = function_rewritten(
-                    in_the_mode_of(outer, inner, inner_method), own_names, arguments, returned
+                outer.__dict__[method] = rewrite_function(
+                    method_in_mode_of(outer, inner, inner_method), own_names, arguments, returned
                 )
         return outer
 
     return build
 
 
-def rewritten_as_told(
+def rewrite_from_data(
     implementation: Callable,
     names: tuple[str, ...],
     arguments: Mapping[str, str],
     result: str | None,
     methods: Mapping[str, tuple[str, ...]],
 ) -> Callable:
-    """Return what ``in_variant`` returns; the changes are given by their names in ``NOTATIONS``."""
+    """Return what ``implementation_in_variant`` returns, for notations given by their names."""
     changes = {argument: NOTATIONS[change] for argument, change in arguments.items()}
-    return in_variant(
+    return implementation_in_variant(
         implementation, names, changes, NOTATIONS[result] if result else None, methods
     )
 
 
-def in_the_mode_of(outer: Any, inner: Any, method: Callable) -> Callable:
-    """Return a module's method, called as the other one is set: for training or for evaluation."""
+def method_in_mode_of(outer: Any, inner: Any, method: Callable) -> Callable:
+    """Return a method of the inner module that takes over the outer one's training mode first."""
 
     def call(*args, **kwargs):
+        """Return the method's result in the outer module's mode."""
         inner.training = outer.training
         return method(*args, **kwargs)
 
     return call
 
 
-def function_rewritten(
+def rewrite_function(
     function: Callable,
     names: tuple[str, ...],
     arguments: Mapping[str, Notation],
     result: Notation | None,
 ) -> Callable:
-    """Return a function for the published convention as one for the variant's.
+    """Return a function for the book's convention, wrapped for changed notations.
 
-    What it changes in its arguments is changed in those that it was called with.
+    If it changes an argument in place, the caller's argument is changed as well.
     """
 
     @wraps(function, updated=())
     def call(*args, **kwargs):
+        """Return the function's result, in the variant's notation, for arguments in it."""
         by_name = dict(zip(names, args, strict=False))
-        read, before = {}, {}
+        values_read: dict[str, Any] = {}  # the changed arguments, in the book's notation
+        images_before: dict[str, Any] = {}  # their images before the call
         for name, value in (by_name | kwargs).items():
             if name in arguments:
-                read[name] = change_value(arguments[name].read, value)
-                before[name] = value_image(read[name])
-        rewritten = [read.get(name, value) for name, value in zip(names, args, strict=False)]
+                values_read[name] = change_value(arguments[name].read, value)
+                images_before[name] = value_image(values_read[name])
+        rewritten = [values_read.get(name, value) for name, value in zip(names, args, strict=False)]
         rewritten += args[len(names) :]
-        returned = function(*rewritten, **{name: read.get(name, v) for name, v in kwargs.items()})
-        for name, value in read.items():
-            if value_image(value) != before[name]:
-                overwrite((by_name | kwargs)[name], arguments[name].write(value))
+        returned = function(
+            *rewritten, **{name: values_read.get(name, v) for name, v in kwargs.items()}
+        )
+        for name, value in values_read.items():
+            if value_image(value) != images_before[name]:
+                overwrite_array((by_name | kwargs)[name], arguments[name].write(value))
         return returned if result is None else change_value(result.write, returned)
 
     return call
 
 
 def change_value(change: Callable[[Any], Any], value: Any) -> Any:
-    """Return the value changed. One of the wrong kind stays, for an implementation to refuse."""
+    """Return the value changed; None, and a value of the wrong kind, stay as they are."""
     if value is None:
         return None
     try:
@@ -198,7 +213,10 @@ def change_value(change: Callable[[Any], Any], value: Any) -> Any:
 
 
 def value_image(value: Any) -> Any:
-    """Return something that equals its like exactly while an argument stays what it is."""
+    """Return an image of a value that compares equal as long as the value has not changed.
+
+    None for values that are not watched.
+    """
     if is_torch_tensor(value):
         return str(value.dtype), value.requires_grad, value_image(value.numpy(force=True))
     if isinstance(value, np.ndarray):
@@ -206,8 +224,11 @@ def value_image(value: Any) -> Any:
     return copy.deepcopy(value) if isinstance(value, list | dict) else None
 
 
-def overwrite(array: Any, values: Any) -> None:
-    """Put values into an array or tensor in place; a view of what was changed has them already."""
+def overwrite_array(array: Any, values: Any) -> None:
+    """Put values into an array or a tensor in place.
+
+    They are copied first, since they may be a view of the same memory.
+    """
     if is_torch_tensor(array) and not array.requires_grad:
         array.copy_(values.clone())
     elif hasattr(array, "__setitem__"):

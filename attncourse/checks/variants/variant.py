@@ -1,9 +1,9 @@
-"""Variants of exercises by convention: masks True where forbidden, tokens as columns.
+"""Exercises in another convention: masks True where forbidden, tokens as columns.
 
-A variant is an adapter around an exercise. The reference and every mistake are given their
-arguments in the published convention and what they return is written in the variant's; the cases
-are written in the variant's once. So a variant is judged, explained and diagnosed like the exercise
-that it is made of, and an answer to that exercise, which is published, does not fit it.
+An exercise in a variant is made of the exercise in the book: the reference and every mistake are
+wrapped to take and return values in the variant's convention, and the cases are rewritten in it. So
+it is judged, explained and diagnosed like the one in the book, whose published answer is wrong in
+it.
 """
 
 import re
@@ -23,9 +23,9 @@ from attncourse.checks.variants.rewriting import change_value
 class Variant:
     """A convention for some exercises of a chapter, by their names.
 
-    ``sentence`` says it in the exercises' text. ``published`` names the mistake of an answer in the
-    published convention, and ``explanation`` puts it right. ``reworded`` is what has to be said
-    otherwise, in the text and in what the checks say: pairs of old and new words.
+    ``sentence`` describes it in the exercises' text. ``published`` is the name of the mistake that
+    an answer in the book's convention makes, ``explanation`` what a student is told of that.
+    ``reworded`` are pairs of old and new words, for the exercises' text and the checks' sentences.
     """
 
     name: str
@@ -36,16 +36,17 @@ class Variant:
     reworded: tuple[tuple[str, str], ...] = ()
 
     def reword(self, text: str) -> str:
-        """Return the text in the variant's words; where two old ones begin, the longer counts."""
+        """Return the text with all rewordings made; where two apply, the longer old words count."""
         new = dict(self.reworded)
         old = "|".join(re.escape(words) for words in sorted(new, key=len, reverse=True))
         return re.sub(old, lambda match: new[match[0]], text) if new else text
 
 
 def rewordings(text: str) -> tuple[tuple[str, str], ...]:
-    """Return pairs of old and new words from ``old → new``, whose arrow may begin a line.
+    """Return pairs of old and new words from lines ``old → new``.
 
-    A line that stands farther in goes on with the one before. ``⏎`` is the end of a line.
+    An indented line, or one that begins with the arrow, continues the line before. ``⏎`` stands for
+    the end of a line.
     """
     lines = textwrap.dedent(text).strip("\n")
     pairs = re.sub(r"\n +|\n(?=→)", " ", lines).split("\n")
@@ -54,31 +55,40 @@ def rewordings(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def exercise_in_variant(exercise: Exercise, variant: Variant) -> Exercise:
-    """Return the exercise in the variant's convention."""
+    """Return the exercise in the variant's convention.
+
+    Its first mistake is that of an answer in the book's convention.
+    """
     adapter = variant.adapters[exercise.name]
 
     @cache
-    def composed(compose: Callable) -> Callable:
-        return lambda **chosen: ours(compose(**chosen))
+    def adapt_composition(compose: Callable) -> Callable:
+        """Return a composition, wrapped: one and the same for all mistakes made of it."""
+        return lambda **chosen: adapt(compose(**chosen))
 
-    def ours(implementation: Callable) -> Callable:
+    def adapt(implementation: Callable) -> Callable:
+        """Return an implementation of the exercise, wrapped, with the options it is made of."""
         made: Any = adapted_implementation(implementation, adapter, exercise)
         if parts := parts_of(implementation):
-            made.attncourse_parts = Composed(composed(parts.compose), parts.chosen)
+            made.attncourse_parts = Composed(adapt_composition(parts.compose), parts.chosen)
         return made
 
-    def mistake(m: Mistake) -> Mistake:
-        family = m.family and replace(m.family, make=lambda size: ours(m.family.make(size)))
+    def adapt_mistake(m: Mistake) -> Mistake:
+        """Return a mistake with its implementations wrapped and its explanation reworded."""
+        family = m.family and replace(m.family, make=lambda size: adapt(m.family.make(size)))
         return Mistake(
             m.name,
             variant.reword(m.explanation),
-            m.wrong and ours(m.wrong),
+            m.wrong and adapt(m.wrong),
             family,
-            tuple(map(ours, m.also)),
+            tuple(map(adapt, m.also)),
         )
 
-    def criterion(c: Criterion) -> Criterion:
+    def adapt_criterion(c: Criterion) -> Criterion:
+        """Return a criterion with its cases and its name in the variant's convention."""
+
         def cases(rng):
+            """Yield the criterion's cases in the variant's convention."""
             for case in c.cases(rng):
                 yield case_in_variant(case, exercise, adapter, variant)
 
@@ -88,18 +98,18 @@ def exercise_in_variant(exercise: Exercise, variant: Variant) -> Exercise:
     published = Mistake(variant.published, variant.explanation, exercise.reference)
     return replace(
         exercise,
-        reference=ours(exercise.reference),
-        criteria=tuple(map(criterion, exercise.criteria)),
-        mistakes=(published, *map(mistake, applicable)),
+        reference=adapt(exercise.reference),
+        criteria=tuple(map(adapt_criterion, exercise.criteria)),
+        mistakes=(published, *map(adapt_mistake, applicable)),
         variant=variant.name,
         published=exercise,
     )
 
 
 def case_in_variant(case: Case, exercise: Exercise, adapter: Adapter, variant: Variant) -> Case:
-    """Return the case with its arguments in the variant's convention.
+    """Return the case with its arguments and its note in the variant's convention.
 
-    A module's inputs are named, those of a second call with a ``_2``.
+    A module's inputs are keywords; those of a second call end in ``_2``.
     """
     names = argument_names(exercise)
     args = tuple(

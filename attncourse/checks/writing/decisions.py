@@ -13,12 +13,12 @@ from attncourse.checks.exercise import composition
 
 
 def as_it_is(value):
-    """Return the value unchanged: of several decisions the right option is to do nothing."""
+    """Return the value unchanged: the right option of decisions where nothing is to be done."""
     return value
 
 
 def as_they_come(query, key, other):
-    """Return query, key and value in their own parts: the right ``roles``."""
+    """Return query, key and value in this order: the right ``roles``."""
     return query, key, other
 
 
@@ -38,7 +38,7 @@ def in_its_place(default, scale):
 
 
 def hide(scores, mask):
-    """Scores with −∞ wherever the mask forbids."""
+    """Return the scores with −∞ wherever the mask is False; unchanged without a mask."""
     return scores if mask is None else scores.masked_fill(~mask, -math.inf)
 
 
@@ -68,19 +68,20 @@ class Decisions:
 
     @classmethod
     def of(cls, options: dict[str, Any]) -> Any:
-        """Return the decisions, with those options that are some of them; they are taken out."""
+        """Return the decisions with their options out of ``options``, which loses these."""
         names = [field.name for field in fields(cls) if field.name in options]
         return cls(**{name: options.pop(name) for name in names})
 
 
 @dataclass(frozen=True)
 class Attention(Decisions):
-    """Attention as decisions.
+    """Attention as decisions, in the order in which they are used.
 
-    ``roles`` gives query, key and value their parts, ``compare`` makes the scores, ``factor`` is
-    the default scale, ``given_scale`` what a scale argument does to it, ``scale`` what it does to
-    the scores. ``hide`` masks them, ``normalize`` makes weights of them, ``after`` is done to
-    those, ``mix`` blends the values. ``other`` is the values, or the tokens that a module got.
+    ``roles`` says which input is query, key and value. ``compare`` makes the scores. ``factor`` is
+    the default scale, ``given_scale`` chooses between that and a scale argument, ``scale`` applies
+    the chosen one to the scores. ``hide`` masks them, ``normalize`` makes weights of them,
+    ``after`` may change these, ``mix`` blends the values. ``other`` is a third input that wrong
+    options may use: the values, or the tokens that a module got.
     """
 
     roles: Callable = as_they_come
@@ -100,7 +101,7 @@ class Attention(Decisions):
         return self.shares(self.scale(self.compare(query, key), factor), mask, factor)
 
     def shares(self, scores, mask=None, factor=1.0):
-        """Return the attention map of scores that are there."""
+        """Return the attention map of scores: masked, normalised, and what is done after."""
         return self.after(self.normalize(self.hide(scores, mask)), mask, factor)
 
     def output(self, query, key, value, mask=None, scale=None, other=None):
@@ -111,9 +112,10 @@ class Attention(Decisions):
 
 @dataclass(frozen=True)
 class Score(Decisions):
-    """A product of every query with every key as decisions; between them stands W, if there is one.
+    """The score of every query with every key, ``Q W Kᵀ`` or without W, as decisions.
 
-    ``prepare`` is done to both, ``through`` takes the query through W, ``project`` the key.
+    ``prepare`` changes both, ``through`` multiplies the query by W, ``project`` changes the key,
+    ``compare`` makes the scores, ``finish`` changes those.
     """
 
     prepare: Callable = lambda query, key: (query, key)
@@ -131,10 +133,11 @@ class Score(Decisions):
 
 @composition
 def dot(**options):
-    """Return a product of every query with every key, made of decisions."""
+    """Return an implementation of the score ``Q Kᵀ``, made of the decisions of ``Score``."""
     score = Score.of(options)
 
     def answer(query, key):
+        """Return the score of every query with every key."""
         return score(query, key)
 
     return answer
@@ -144,38 +147,39 @@ def dot(**options):
 
 
 def linear(sizes: dict[str, tuple[int, int]], bias: bool = False) -> dict[str, Any]:
-    """Linear layers of these sizes, by name."""
+    """Return linear layers of these sizes, (in, out), by name."""
     from torch import nn  # chapters on NumPy do without
 
     return {name: nn.Linear(*size, bias=bias) for name, size in sizes.items()}
 
 
 def begun(self):
-    """Call the ``__init__`` of ``nn.Module``, as a module has to before it holds anything."""
+    """Call ``nn.Module.__init__``, as a module has to before it holds layers."""
     kind: Any = type(self)
     super(kind, self).__init__()
 
 
 def assigned(self, layers):
-    """Hold each layer under its name."""
+    """Set each layer as the module's attribute of its name."""
     for name, layer in layers.items():
         setattr(self, name, layer)
 
 
 def mixed(attention, views, mask, other):
-    """Return what a module's ``forward`` should: the blended values."""
+    """Return the blended values: the right result of a module's ``forward``."""
     return attention.output(*views, mask, other=other)
 
 
 def shared_out(attention, views, mask, other):
-    """Return what a module's ``weights`` should: the attention map."""
+    """Return the attention map: the right result of a module's ``weights``."""
     return attention.weights(*views[:2], other, mask)
 
 
 def module_class(name, layers, super_init=begun, hold=assigned, **methods) -> type:
-    """Return a module class: ``layers(*sizes)`` is what it holds; a method of None is left out.
+    """Return a module class of this name, with these methods; one that is None is left out.
 
-    ``super_init(self)`` calls ``super().__init__()``, ``hold(self, layers)`` keeps the layers.
+    ``layers(*sizes, **options)`` makes its layers, ``hold(self, layers)`` keeps them, and
+    ``super_init(self)`` calls ``super().__init__()``.
     """
     from torch import nn  # chapters on NumPy do without
 
@@ -199,17 +203,20 @@ def attention_class(
     other=None,
     **options,
 ):
-    """Return a module class for attention between views of its inputs, by default one.
+    """Return a module class for attention, whose call takes ``inputs`` arrays and a mask.
 
-    ``query(self, *inputs)``, ``key`` and ``value`` are the views, ``answer`` and ``shares`` what
-    ``forward`` and ``weights`` return, ``other(self, *inputs)`` what the attention knows besides,
-    the first input if it is not given. Further options are decisions of ``Attention`` and of
-    ``module_class``.
+    ``query(self, *inputs)``, ``key`` and ``value`` make query, key and value of the inputs.
+    ``answer`` and ``shares`` make the results of ``forward`` and ``weights``; without one that
+    method is left out. ``other(self, *inputs)`` is the attention's ``other``, by default the first
+    input. Further options are decisions of ``Attention`` and arguments of ``module_class``.
     """
     attention = Attention.of(options)
 
     def method(made, mixes):
+        """Return the method that gives ``made`` the views; ``mixes`` says if it needs the value."""
+
         def call(self, *inputs_and_mask):
+            """Return what ``made`` makes of the views; the mask comes last, or is left out."""
             *seen, mask = (*inputs_and_mask, None)[: inputs + 1]
             views = query(self, *seen), key(self, *seen), value(self, *seen) if mixes else None
             return made(attention, views, mask, other(self, *seen) if other else seen[0])

@@ -1,4 +1,4 @@
-"""Cases for torch code: tensors, and modules with weights of our own."""
+"""Cases for torch code: tensors, and modules with weights that the case loads."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ State = dict[str, torch.Tensor]
 
 
 def tensor(values: Any, dtype: torch.dtype = torch.float64) -> torch.Tensor:
-    """Return a floating-point tensor of a NumPy array or of nested lists."""
+    """Return an array or nested lists as a floating-point tensor."""
     return torch.tensor(np.asarray(values), dtype=dtype)
 
 
@@ -31,7 +31,7 @@ def normal_tensor(rng: Rng, *shape: int) -> torch.Tensor:
 
 
 def uniform_values(rng: Rng, *shape: int) -> torch.Tensor:
-    """Return numbers of order one between −1 and 1, for scores that stay below 50."""
+    """Return a tensor of numbers between −1 and 1, so that scores stay below 50."""
     return tensor(rng.uniform(-1, 1, shape))
 
 
@@ -49,8 +49,8 @@ def module_case(
 ) -> Case:
     """Return a case that builds ``name(*args, **options)``, loads ``state`` and calls it.
 
-    ``method`` is called in place of the module itself, and called again where there are ``others``,
-    inputs of a second call. ``use`` is ``call_module`` unless given.
+    ``method`` is called in place of the module itself. With ``others``, inputs of a second call, it
+    is called three times (``call_module_twice``). ``use`` is the caller, chosen so unless given.
     """
     options, others = options or {}, others or {}
     built = ", ".join([*map(repr, args), *(f"{key}={value!r}" for key, value in options.items())])
@@ -71,7 +71,7 @@ def module_case(
 
 
 def start_case(name: str, sizes: tuple[int, ...], *parameters: str) -> Case:
-    """Return a case that builds ``name(*sizes)`` and looks whether these parameters are random."""
+    """Return a case that builds ``name(*sizes)`` and asks whether these parameters are random."""
     return Case(
         kwargs={"make": (sizes, {}), "names": parameters},
         use=parameters_at_start,
@@ -83,10 +83,10 @@ def start_case(name: str, sizes: tuple[int, ...], *parameters: str) -> Case:
 
 @dataclass(frozen=True)
 class ModuleTable(CaseTable):
-    """Cases of a module: ``spec`` are the inputs of its call, ``build`` the constructor's sizes.
+    """The cases of a module: ``spec`` are the inputs of its call.
 
-    A size that a row does not name is left out. ``state(rng, *sizes, **options)`` draws the
-    weights, for the arguments of the constructor.
+    ``build`` names the axes whose lengths the constructor gets; one that a row does not name is
+    left out. ``state(rng, *sizes, **options)`` draws the weights for the constructor's arguments.
     """
 
     name: str = ""
@@ -115,7 +115,7 @@ class ModuleTable(CaseTable):
         )
 
     def second_inputs(self, rng: Rng, row: Row) -> State:
-        """Return the inputs of a second call, of other lengths and without a batch."""
+        """Return the inputs of a second call, without a batch, named ``…_2``; {} without one."""
         if row.then is None:
             return {}
         other = replace(row, sizes={**row.sizes, **row.then}, batch=())
@@ -129,5 +129,5 @@ class ModuleTable(CaseTable):
 
     @property
     def each_gradient(self) -> Callable:
-        """Return the caller that asks for the gradient of every input and weight by itself."""
+        """Return the caller for the gradient with respect to each input and weight by itself."""
         return call_module_with_each_gradient

@@ -1,9 +1,8 @@
-"""Recipes of mistakes: how a bank writes a mistake before there is an implementation.
+"""Recipes of mistakes: how a bank describes a mistake before it has an implementation.
 
-A ``mistake`` is a wrong option in a composition, or several. What is written is a ``Recipe`` of it,
-and ``made`` carries recipes out in one composition. A bank adds ways to make a mistake with ``by``,
-and replaces them with ``here``; where something is called otherwise, ``naming`` and ``said`` put it
-in other words.
+A mistake is one or several wrong options in a composition. ``mistake`` returns a ``Recipe``, and
+``made`` turns recipes into the mistakes of one composition. A bank adds ways to make a mistake with
+``by``, and replaces them with ``here``; ``naming``, ``said`` and ``called`` give another wording.
 """
 
 import inspect
@@ -20,8 +19,8 @@ Way = dict[str, Any]  # the wrong options that make a mistake, by decision
 class Recipe:
     """A recipe of a mistake in a composition: name, explanation, and the ``ways`` to make it.
 
-    The first way is the one that is shown, and tried together with other mistakes. ``family`` gives
-    the way for a number, ``values`` are the numbers to try.
+    The first way is the one that is shown, and tried together with other mistakes.
+    ``family(number)`` is the way for a number; ``values`` are those to try, or their range.
     """
 
     name: str
@@ -31,31 +30,34 @@ class Recipe:
     values: Between | tuple = ()
 
     def by(self, *ways: Way, **options: Any) -> "Recipe":
-        """Return the mistake, made in these ways too: ``by(decision=option)`` is one of them."""
+        """Return the recipe with further ways; ``by(decision=option)`` adds one."""
         return replace(self, ways=(*self.ways, *ways, *([options] if options else ())))
 
     def by_any(self, family: Callable[[Any], Way], values: Between | tuple) -> "Recipe":
-        """Return the mistake, made with any of the numbers too."""
+        """Return the recipe with a family: the mistake made with any of the numbers, too."""
         return replace(self, family=family, values=values)
 
     def here(self, *ways: Way, **options: Any) -> "Recipe":
-        """Return the mistake as it is made in another composition or library, by these ways."""
+        """Return a recipe of the same name and explanation with these ways alone.
+
+        It is for another composition, or library.
+        """
         return Recipe(self.name, self.explanation).by(*ways, **options)
 
     def whole(self, wrong: Callable, *also: Callable) -> Mistake:
-        """Return the mistake that is no wrong option but a whole wrong implementation."""
+        """Return the mistake of whole wrong implementations, not of options in a composition."""
         return Mistake(self.name, self.explanation, wrong, also=also)
 
     def said(self, explanation: str) -> "Recipe":
-        """Return the same mistake, put right in words that fit another exercise."""
+        """Return the recipe with another explanation, which fits another exercise."""
         return replace(self, explanation=" ".join(explanation.split()))
 
     def called(self, name: str) -> "Recipe":
-        """Return the same mistake under another name."""
+        """Return the recipe with another name."""
         return replace(self, name=name)
 
     def naming(self, **words: str) -> "Recipe":
-        """Return the same mistake where something is called otherwise: ``naming(d_k="d")``."""
+        """Return the recipe with words replaced in name and explanation: ``naming(d_k="d")``."""
         name, explanation = self.name, self.explanation
         for old, new in words.items():
             name, explanation = name.replace(old, new), explanation.replace(old, new)
@@ -63,13 +65,16 @@ class Recipe:
 
 
 def mistake(words: str) -> Recipe:
-    """Return the recipe whose name is the first line of the words; the others are told."""
+    """Return a recipe: its name is the first line of the words, the explanation all others.
+
+    The explanation's line ends and indentation become blanks. It needs one line at least.
+    """
     name, explanation = words.split("\n", 1)
     return Recipe(name, " ".join(explanation.split()))
 
 
-def made_family(compose: Callable, recipe: Recipe) -> Family | None:
-    """Return the family of a mistake of any size; None for a mistake of one."""
+def family_of(compose: Callable, recipe: Recipe) -> Family | None:
+    """Return the family of a recipe in a composition; None if it has none."""
     choose = recipe.family
     if choose is None:
         return None
@@ -79,13 +84,14 @@ def made_family(compose: Callable, recipe: Recipe) -> Family | None:
 def made(compose: Any, *recipes: Recipe, beside: tuple[Way, ...] = ()) -> tuple[Mistake, ...]:
     """Return the mistakes that the recipes make in one composition.
 
-    ``beside`` are options with which a mistake, where it has none of them itself, shows only in
-    part; those are not tried in pairs.
+    ``beside`` are further wrong options that hide a part of a mistake. Each mistake is also made
+    together with each of them, unless it uses the same decision, as one more way to make it.
     """
     decisions = inspect.signature(compose).parameters
     takes_any = any(p.kind is p.VAR_KEYWORD for p in decisions.values())
 
-    def carried_out(recipe: Recipe) -> Mistake:
+    def mistake_from(recipe: Recipe) -> Mistake:
+        """Return the mistake of one recipe; its first way can be tried in pairs."""
         for name in {name for way in recipe.ways for name in way}:
             if not takes_any and name not in decisions:
                 raise TypeError(
@@ -93,9 +99,10 @@ def made(compose: Any, *recipes: Recipe, beside: tuple[Way, ...] = ()) -> tuple[
                     f"decide; it decides {', '.join(decisions)}: give the ways anew with here(…)"
                 )
         first, *others = recipe.ways
+        # Not by ``compose``: without their options kept, these are not tried in pairs.
         in_part = (compose.__wrapped__(**first, **p) for p in beside if not p.keys() & first.keys())
-        family = made_family(compose, recipe)
+        family = family_of(compose, recipe)
         also = (*(compose(**way) for way in others), *in_part)
         return Mistake(recipe.name, recipe.explanation, compose(**first), family, also)
 
-    return tuple(map(carried_out, recipes))
+    return tuple(map(mistake_from, recipes))

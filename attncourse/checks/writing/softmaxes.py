@@ -1,6 +1,6 @@
-"""Softmax in NumPy as decisions, and what goes wrong there: for the chapters before torch.
+"""Softmax in NumPy as decisions, and its mistakes: for the chapters before torch.
 
-Those that torch's softmax shares have their words in ``mistakes``.
+Mistakes that softmax in torch has as well get their words from ``mistakes``.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from attncourse.checks.writing.recipes import mistake
 
 
 def as_asked(axis, ndim):
-    """Return the axis that was asked for."""
+    """Return the axis of the call: the right ``along``."""
     return axis
 
 
@@ -26,7 +26,7 @@ def over_temperature(x, T):
 
 
 def row_maxima(z, axis, x):
-    """Return the largest score of each row."""
+    """Return the largest score along the axis; other options of ``top`` need ``x``."""
     return z.max(axis=axis, keepdims=True)
 
 
@@ -36,7 +36,7 @@ def exponential(z):
 
 
 def row_sums(e, axis, z):
-    """Return the sum of each row."""
+    """Return the sum along the axis; other options of ``total`` need ``z``."""
     return e.sum(axis=axis, keepdims=True)
 
 
@@ -49,9 +49,9 @@ def unchanged_weights(w, x, T, axis):
 class Softmax:
     """``exp(x / T)`` over its sum, as decisions; each is right unless another option is given.
 
-    ``along`` chooses the axis, given the one that was asked for. ``exponents`` are made of the
-    scores, ``top`` is subtracted from them, ``power`` makes them positive, ``total`` divides them,
-    ``after`` is done to the weights.
+    ``along`` returns the axis for that of the call. ``exponents`` are made of scores and
+    temperature, ``top`` is subtracted from them, ``power`` makes them positive, ``total`` divides
+    them, ``after`` may change the weights.
     """
 
     along: Callable = as_asked
@@ -79,7 +79,7 @@ def nothing(z, axis, x):
 
 
 def with_guard(number):
-    """Return the wrong options in which a number is added to the sum."""
+    """Return the wrong option of ``total`` that adds a number to the sum."""
     return {"total": lambda e, axis, z: e.sum(axis=axis, keepdims=True) + number}
 
 

@@ -57,7 +57,7 @@ const explain = () => {
   part("why").prepend(make("p", {}, `Why does “${tokens[asks]}” give “${tokens[asked]}” this score?`));
 };
 for (const j of tokens.keys()) {
-  const open = () => { asked = j === asked ? null : j; show(); }, score = at(`s${j}`);
+  const open = () => { asked = j === asked ? null : j; show(); if (asked !== null) part("why").scrollIntoView({block: "nearest"}); }, score = at(`s${j}`);
   score.replaceWith(make("button", {type: "button", className: score.className, title: "Why this score?", "data-at": `s${j}`, "data-part": `why-${j}`, "aria-pressed": false}));
   for (const letter of "scw") { at(letter + j).onclick = open; at(letter + j).classList.add("st-press"); }
 }

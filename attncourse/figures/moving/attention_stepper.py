@@ -44,7 +44,9 @@ def attention_stepper(X, W_q, W_k, W_v, tokens: Sequence[str]) -> Moving:
         + '<div class="ss-box" data-part="why" role="group" aria-label="Why this score" hidden>'
         + "</div>"
         + controls(
-            "Change any number with dots below it. Press a score.",
+            "<span>Change any number with dots below it"
+            '<span class="st-narrow"> (at x or q, k, v)</span>. Press a score'
+            '<span class="st-narrow"> (at Whole or Scores)</span>.</span>',
             button("page", "Numbers of the page"),
         ),
         "Where JavaScript runs, the picture grows by a stage at a time, any token may ask, and all "

@@ -58,7 +58,9 @@ def block_parts(
             "Attention, and", *(button(f"part-{name}", name, False) for name in SWITCHED_PARTS)
         )
         + scrolling(by_depth(shares, depth), "how far apart, by depth")
-        + controls(slider_control("depth", "blocks", 0, len(layers), depth))
+        + controls(
+            "Drag across the bars, or:", slider_control("depth", "blocks", 0, len(layers), depth)
+        )
         + scrolling(token_rows(rows[depth], tokens), "rows of the tokens"),
         "In a browser that runs scripts, buttons switch the parts on and a slider sets the depth.",
         {

@@ -41,6 +41,11 @@ def choice(name: str, label: str, options: list[str], chosen: int) -> str:
     )
 
 
+def drag_hint(words: str) -> str:
+    """Return words that say what can be dragged, which stand only where a script runs."""
+    return f'<span class="am-controls">{words}</span>'
+
+
 def picture_row(*drawings: Diagram) -> str:
     """Return drawings side by side where there is room."""
     return f'<div class="attncourse-diagram">{"".join(drawing.svg() for drawing in drawings)}</div>'

@@ -25,11 +25,11 @@ const show = () => {
   tell(root, `${grouped(n)} tokens: ${grouped(n * n)} scores, ${size(held.map)} for one head of one layer, and ${digits} · 10${[...power].map(digit => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]).join("")} operations.`);
 };
 part("length").oninput = show;
-/** The square is held by its corner. */
+/** The square is held by its corner, or anywhere: beside it there is room to scroll. */
 const picture = part("square").ownerSVGElement;
 dragged(picture, event => {
   const {x, y} = new DOMPoint(event.clientX, event.clientY).matrixTransform(picture.getScreenCTM().inverse());
   part("length").value = Math.round(Math.log2(Math.max(x - 2, y - 2, 1) / side * 2 ** high));
   show();
-});
+}, () => true);
 show();

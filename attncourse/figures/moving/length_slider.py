@@ -2,7 +2,7 @@
 
 from math import log2, log10
 
-from attncourse.figures.moving.controls import controls, slider_control
+from attncourse.figures.moving.controls import controls, drag_hint, slider_control
 from attncourse.figures.moving.figure import Moving
 from attncourse.support.arrays import require_count
 
@@ -35,7 +35,8 @@ def length_slider(n: int = 2**HIGH) -> Moving:
         "How long a text, and what has to be held?",
         controls(slider_control("length", "tokens", LOW, HIGH, log2(n)))
         + f'<div class="ls-parts"><div class="ls-map">{score_square(n)}<p>All scores of one head, '
-        f"to scale: half the tokens, a quarter of the square.</p></div>"
+        f"to scale: half the tokens, a quarter of the square. "
+        f"{drag_hint('Drag its corner.')}</p></div>"
         f"<div>{memory_bars(counts)}<p>Each step of the axis is a thousand times as much.</p>"
         "</div></div>",
         "In a browser that runs scripts, a slider changes the length from 512 to 131,072 tokens.",

@@ -40,12 +40,14 @@ const circle = part("points").ownerSVGElement, spots = [...part("points").childr
 let held = -1;
 const pointed = event => new DOMPoint(event.clientX, event.clientY).matrixTransform(circle.getScreenCTM().inverse());
 const put = (i, angle) => { points = points.map((p, j) => j === i ? [Math.cos(angle), Math.sin(angle)] : p); show(); };
-circle.addEventListener("pointerdown", event => {
-  const {x, y} = pointed(event), far = points.map(at).map(([a, b]) => Math.hypot(a - x, b - y)), near = Math.min(...far);
-  held = near < 24 ? far.indexOf(near) : -1;
-});
+/** The point that a finger or a mouse is on, or -1. */
+const spotAt = event => {
+  const {x, y} = pointed(event), far = points.map(at).map(([a, b]) => Math.hypot(a - x, b - y)), least = Math.min(...far);
+  return least < 24 ? far.indexOf(least) : -1;
+};
+circle.addEventListener("pointerdown", event => { held = spotAt(event); });
 circle.addEventListener("pointermove", event => circle.classList.toggle("ms-held", event.buttons > 0));
-dragged(circle, event => { const {x, y} = pointed(event); if (held >= 0) put(held, Math.atan2(middle - y, x - middle)); });
+dragged(circle, event => { const {x, y} = pointed(event); if (held >= 0) put(held, Math.atan2(middle - y, x - middle)); }, event => spotAt(event) >= 0);
 circle.setAttribute("role", "group");  // points that keys move are no part of a picture
 spots.forEach((spot, i) => {
   for (const [name, value] of Object.entries({tabindex: i ? -1 : 0, role: "slider", "aria-label": `Point ${i}`, "aria-valuemin": -180, "aria-valuemax": 180})) spot.setAttribute(name, value);

@@ -7,6 +7,7 @@ from attncourse.figures.moving.controls import (
     beside_controls,
     button,
     controls,
+    drag_hint,
     live,
     picture_row,
     slider_control,
@@ -61,7 +62,9 @@ def mean_shift_circle(points: np.ndarray, kappa: float = 10.0) -> Moving:
             picture_row(circle),
             "<p>An arrow leads from each point to its output "
             '<span class="am-value">U</span>, a blend of all points. A step moves the point there, '
-            "and back onto the circle. Grey: how densely points lie.</p>",
+            "and back onto the circle. Grey: how densely points lie. "
+            + drag_hint("Drag a point, or turn it with the arrow keys.")
+            + "</p>",
             controls(slider_control("kappa", "κ", 0.5, 40, kappa, 0.5)),
             controls(button("step", "Step"), button("more", "10 steps"), button("reset", "Back")),
         ),

@@ -60,12 +60,15 @@ const pick = (root, name, then) => {
   });
   return buttons;
 };
-/** Lets a picture be dragged: by mouse at once, by a finger sideways or with a tap, since a page is scrolled up and down. */
-const dragged = (picture, move) => {
+/** Lets a picture be dragged: by mouse, and by a finger where `near` says that it is on what is held, at once; by a finger elsewhere sideways or with a tap, since a page is scrolled up and down. */
+const dragged = (picture, move, near = () => false) => {
   let from = null, held = false;
+  (picture.ownerSVGElement || picture).classList.add("am-drag");
+  // Else the page would scroll, and the browser take the finger away.
+  picture.addEventListener("touchstart", event => { if (event.touches.length === 1 && near(event.touches[0])) event.preventDefault(); }, {passive: false});
   picture.onpointerdown = event => {
     picture.setPointerCapture(event.pointerId);
-    [from, held] = [event, event.pointerType !== "touch"];
+    [from, held] = [event, event.pointerType !== "touch" || near(event)];
     if (held) move(event);
   };
   picture.onpointermove = event => {

@@ -47,20 +47,21 @@ const both = by => () => { for (const name of ["s", "t"]) part(name).value = at(
 part("back").onclick = both(-1);
 part("on").onclick = both(1);
 part("s").oninput = part("t").oninput = show;
-/** An arrow that is held turns to the pointer, to the nearest position that points there. */
-const dial = part("q").ownerSVGElement;
+/** An arrow that is held turns to the pointer, to the nearest position that points there; a finger holds it when it is on it. */
+const dial = part("q").ownerSVGElement, disc = dial.querySelector(".pd-disc");
 let held = "s";
 const pointed = event => { const {x, y} = new DOMPoint(event.clientX, event.clientY).matrixTransform(dial.getScreenCTM().inverse()); return Math.atan2(124 - y, x - 170); };
 const apart = angle => Math.abs(Math.atan2(Math.sin(angle), Math.cos(angle)));
 const angleOf = (name, place) => { const [x, y] = name === "s" ? q : k; return Math.atan2(y, x) + place * base ** (-pair / hands); };
-dial.addEventListener("pointerdown", event => {
-  const [query, key] = ["s", "t"].map(name => apart(pointed(event) - angleOf(name, at(name))));
+const offArrows = event => ["s", "t"].map(name => apart(pointed(event) - angleOf(name, at(name))));
+disc.addEventListener("pointerdown", event => {
+  const [query, key] = offArrows(event);
   held = query <= key ? "s" : "t";
 });
-dragged(dial, event => {
+dragged(disc, event => {
   const angle = pointed(event), off = place => apart(angle - angleOf(held, place)) + .001 * Math.abs(place - at(held));
   part(held).value = Array.from({length: last + 1}, (_, place) => place).reduce((best, place) => off(place) < off(best) ? place : best);
   show();
-});
+}, event => Math.min(...offArrows(event)) < .6);
 pick(root, "pace", i => { pair = i; show(); });
 show();

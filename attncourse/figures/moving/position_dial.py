@@ -60,6 +60,7 @@ def position_dial(
     (score,) = distance_scores(pair, [s - t], pace[chosen])
     moved = [
         controls(
+            "Turn an arrow of the circle, or:",
             slider_control("s", '<span class="am-query">query</span> at s', 0, LAST_POSITION, s),
             slider_control("t", '<span class="am-key">key</span> at t', 0, LAST_POSITION, t),
             button("back", "Both back by 1"),
@@ -149,6 +150,7 @@ def dial_arrows(pair: np.ndarray, s: int, t: int, pace: float) -> Diagram:
             svg_arrow(170, 124, 170 + x, 124 - y, role, 3) + arrow_label(x, y, far, role),
         )
     live(picture, "arc", angle_arc(rotate_pair(pair[0], s * pace), rotate_pair(pair[1], t * pace)))
+    picture.parts.append(f'<circle cx="170" cy="124" r="{SIZE + 20}" class="pd-disc"/>')
     return picture
 
 

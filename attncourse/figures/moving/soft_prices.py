@@ -51,6 +51,7 @@ def soft_prices(
         beside_controls(
             picture_row(prices_picture(k, v, query, temperature, ends)),
             controls(
+                "Drag the dashed line, or:",
                 slider_control("query", "age, years", 0, ends[0], query, 0.1),
                 slider_control(
                     "heat", "temperature", COLD, HOT, round(np.log10(temperature), 1), 0.1

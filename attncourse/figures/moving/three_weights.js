@@ -37,7 +37,12 @@ const drag = event => {
   const [a, b] = inverse.map(row => Math.round(1000 * dot(row, place)) / 1000), next = [a, b, Math.round(1000 * (1 - a - b)) / 1000];
   if (next.every(w => Math.abs(w) <= 2)) set(next);
 };
-dragged(picture, drag);
+/** A finger on the blend, 30 pixels around it. */
+const onBlend = ({clientX, clientY}) => {
+  const {left, top, width} = grip.getBoundingClientRect();
+  return Math.hypot(clientX - left - width / 2, clientY - top - width / 2) < 30;
+};
+dragged(picture, drag, onBlend);
 part("share").onclick = () => {
   const sum = weights.reduce((a, b) => a + b), next = weights.map(w => w / sum);
   next.every(w => Math.abs(w) <= 2) ? set(next) : tell(root, "Divided by a sum so close to 0 they would be huge.");

@@ -38,7 +38,7 @@ def three_weights(points: np.ndarray, weights=(0.5, 0.2, 0.3)) -> Moving:
         "Three weights, one blend",
         beside_controls(
             picture_row(blend_triangle(X, a, centre, unit)),
-            controls(*(field(j, weight) for j, weight in enumerate(a))),
+            controls("Drag the dot, or type:", *(field(j, weight) for j, weight in enumerate(a))),
             controls(button("share", "Divide by their sum"), button("reset", "Back")),
         ),
         "In a browser that runs scripts, the blend can be dragged and the weights can be typed.",

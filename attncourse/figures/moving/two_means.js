@@ -10,12 +10,14 @@ const at = ([x, y]) => [middle[0] + unit * x, middle[1] - unit * y], picture = p
 const drawWords = () => part("arrows").innerHTML = vectors.map((v, i) => {
   const [x, y] = at(v), long = Math.hypot(...v) || 1, [a, b] = v.map(c => c / long);
   return arrow(...middle, x, y, i === chosen ? "ink" : "quiet", i === chosen ? 3 : 2)
-    + `<text x="${x + 16 * a}" y="${y - 14 * b + 4}" text-anchor="${a > .3 ? "start" : a < -.3 ? "end" : "middle"}"></text>`
-    + `<circle class="am-reach" cx="${x}" cy="${y}" r="20" data-word="${i}"/>`;
+    + `<text x="${x + 16 * a}" y="${y - 14 * b + 4}" text-anchor="${a > .3 ? "start" : a < -.3 ? "end" : "middle"}"></text>`;
 }).join("");
+// They stay while arrows are drawn anew: a finger’s events go to what it touched first.
+const reaches = [...part("reaches").children];
 const show = () => {
   const {means, cosines} = root.now = root.compute({vectors, sentences: [sentences[0], sentences[ring]]});
   drawWords();
+  reaches.forEach((reach, i) => { const [x, y] = at(vectors[i]); reach.setAttribute("cx", x); reach.setAttribute("cy", y); });
   part("arrows").querySelectorAll("text").forEach((text, i) => text.textContent = words[i]);
   means.forEach((mean, k) => { const [x, y] = at(mean), mark = part("means").children[k]; mark.setAttribute("cx", x); mark.setAttribute("cy", y); });
   vectors[chosen].forEach((x, c) => { const name = "xy"[c]; part(name).value = x; part(`${name}-now`).textContent = shown(x); });
@@ -33,14 +35,10 @@ const place = event => {
   return [((event.clientX - box.left) * scale - middle[0]) / unit, (middle[1] - (event.clientY - box.top) * scale) / unit];
 };
 let held = -1;
-part("arrows").onpointerdown = event => {
-  const word = event.target.dataset.word;
-  if (word === undefined) return;
-  event.preventDefault();
-  picture.setPointerCapture(event.pointerId);
-  held = Number(word);
-  buttons[held].click();
-};
-picture.onpointermove = event => { if (held >= 0) move(held, place(event)); };
-picture.onpointerup = picture.onpointercancel = () => { held = -1; };
+const wordAt = ({target}) => Number(target.dataset.word ?? -1);
+picture.addEventListener("pointerdown", event => {
+  held = wordAt(event);
+  if (held >= 0) buttons[held].click();
+});
+dragged(picture, event => { if (held >= 0) move(held, place(event)); }, event => wordAt(event) >= 0);
 show();

@@ -47,6 +47,7 @@ def two_means(
     said = [" ".join(words[i] for i in sentence) for sentence in sentences]
     picture = Diagram("Words as arrows", MEANS_DESCRIPTION, width=WIDTH, height=HEIGHT)
     live(picture, "arrows", "".join(word_arrows(words, V)))
+    live(picture, "reaches", "".join(word_reaches(V)))
     first, other = (word_pixels(V[list(s)].mean(axis=0)) for s in sentences[:2])
     live(
         picture,
@@ -61,6 +62,7 @@ def two_means(
             picture_row(picture),
             f'<p><span class="am-value">●</span> mean of <i>{escape(said[0])}</i></p>',
             controls(
+                "Drag an arrow by its tip, or:",
                 choice("ring", "○ of", [escape(words) for words in said[1:]], 0),
                 choice("word", "Move", [escape(word) for word in words], 0),
                 slider_control("x", "right", -FAR, FAR, V[0, 0], 0.05),
@@ -98,5 +100,10 @@ def word_arrows(words: Sequence[str], V: np.ndarray):
             f'<text x="{x + 16 * way[0]:.1f}" y="{y - 14 * way[1] + 4:.1f}" '
             f'text-anchor="{"start" if way[0] > 0.3 else "end" if way[0] < -0.3 else "middle"}">'
             f"{escape(word)}</text>"
-            f'<circle class="am-reach" cx="{x:.1f}" cy="{y:.1f}" r="20" data-word="{i}"/>'
         )
+
+
+def word_reaches(V: np.ndarray):
+    """Yield for each arrow's tip the disc by which it is dragged."""
+    for i, (x, y) in enumerate(map(word_pixels, V)):
+        yield f'<circle class="am-reach" cx="{x:.1f}" cy="{y:.1f}" r="20" data-word="{i}"/>'

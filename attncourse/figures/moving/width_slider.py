@@ -48,6 +48,7 @@ def width_slider(draws: Sequence[float] | np.ndarray = DRAWS, d_k: int = 64) -> 
         "width_slider",
         "How wide, and divided by what?",
         controls(
+            "Drag a score’s bar, or:",
             slider_control("width", "width d", 0, 10, np.log2(d_k)),
             choice("divisor", "scores divided by", ["1", "√d", "d"], 0),
         )

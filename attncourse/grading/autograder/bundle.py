@@ -16,7 +16,7 @@ import attncourse
 from attncourse.grading.course.folders import find_assignment
 from attncourse.grading.course.settings import follow_on_earns
 from attncourse.grading.course.variants import VARIANTS_FILE, choices_text, variants_in
-from attncourse.grading.files import replace_bytes, zipped
+from attncourse.grading.files import replace_bytes, zip_archive
 
 HERE = Path(__file__).parent
 BUNDLED_PACKAGE = Path(attncourse.__file__).parent
@@ -24,21 +24,21 @@ SCRIPTS = ("setup.sh", "run_autograder")
 SETTINGS = "settings.json"  # what nbgrader_config.py says of grading; there is no nbgrader there
 
 
-def bundle(course: Path, name: str, output: Path | None = None) -> Path:
-    """Write the zip for an assignment; return its path."""
+def write_bundle(course: Path, name: str, output: Path | None = None) -> Path:
+    """Write the zip of which Gradescope makes an autograder for an assignment; return its path."""
     find_assignment(course, name)
     place = output or course / "reports" / name / "gradescope-autograder.zip"
     modes = dict.fromkeys(SCRIPTS, 0o755)
     made = ((path, content, modes.get(path, 0o644)) for path, content in zip_contents(course, name))
-    return replace_bytes(place, zipped(made), way_out="; name another place")
+    return replace_bytes(place, zip_archive(made), way_out="; name another place")
 
 
 def zip_contents(course: Path, name: str) -> Iterator[tuple[str, bytes]]:
-    """Yield the paths and contents of the files in the zip."""
+    """Yield the path and the content of each file of the zip."""
     for script in SCRIPTS:
         # A checkout or a copy through Windows may end their lines as no shell takes them.
         yield script, (HERE / script).read_bytes().replace(b"\r\n", b"\n")
-    yield "requirements.txt", "".join(f"{line}\n" for line in requirements()).encode()
+    yield "requirements.txt", "".join(f"{line}\n" for line in pinned_requirements()).encode()
     solved = f"solutions/{name}/{name}.ipynb"
     yield solved, (course / solved).read_bytes()
     if variant := variants_in(course).get(name):
@@ -49,8 +49,8 @@ def zip_contents(course: Path, name: str) -> Iterator[tuple[str, bytes]]:
             yield path.relative_to(BUNDLED_PACKAGE.parent).as_posix(), path.read_bytes()
 
 
-def requirements() -> list[str]:
-    """Return the package's requirements, pinned to the versions installed here."""
+def pinned_requirements() -> list[str]:
+    """Return the package's requirements, each pinned to the version installed here."""
     project = (
         BUNDLED_PACKAGE.parent / "pyproject.toml"
     )  # newer than what was noted when it was installed

@@ -15,7 +15,7 @@ from attncourse.grading.autograder.bundle import SETTINGS
 from attncourse.grading.course.folders import find_assignment, folders_in, read_submission
 from attncourse.grading.errors import UserError
 from attncourse.grading.gradebook.read import Person
-from attncourse.grading.jail.jail import missing_floor
+from attncourse.grading.jail.jail import missing_required_layers
 from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.limits import Limits
 from attncourse.grading.machine import slowness
@@ -28,14 +28,14 @@ OPEN = "Graded without a jail, which this container does not allow ({}): points 
 
 
 def main(root: Path) -> None:
-    """Grade what lies in ``submission/`` of Gradescope's folder and write the results there."""
+    """Grade what lies in ``submission/`` of Gradescope's folder ``root``; write results.json."""
     source = root / "source"
     names = folders_in(source / "solutions")
     if len(names) != 1:
         raise UserError(f"{source}/solutions should hold one assignment: make the zip again")
     settings = json.loads((source / SETTINGS).read_text(encoding="utf-8"))
     assignment = replace(find_assignment(source, names[0]), follow_on=settings["follow_on"])
-    missing = missing_floor()
+    missing = missing_required_layers()
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "submitted" / STUDENT / assignment.name
         shutil.copytree(root / "submission", place, symlinks=True)

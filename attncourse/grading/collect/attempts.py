@@ -1,4 +1,4 @@
-"""A student's attempts: which files belong together, which attempt is the latest, what counts."""
+"""A student's attempts: which files belong together, which attempt is the latest and counts."""
 
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -7,51 +7,58 @@ from typing import NamedTuple
 
 from attncourse.grading.collect.roster import Member
 from attncourse.grading.collect.sort import Owned
-from attncourse.grading.course.choosing import HandedFile, Ungraded, choose
+from attncourse.grading.course.choosing import HandedFile, Ungraded, choose_file
 from attncourse.grading.course.dates import NoZone, Zone, parse_instant
-from attncourse.grading.course.handed_in import is_own, require_notebook, unpacked
+from attncourse.grading.course.handed_in import (
+    is_put_in_by_student,
+    require_notebook,
+    unpack_notebook,
+)
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import one_line, printable
 
 
 @dataclass
 class HandIn:
-    """Files that were handed in together, and when."""
+    """The files of one attempt, which were handed in together, and when that was."""
 
     files: list[Owned] = field(default_factory=list)
     time: datetime | None = None
 
     @property
-    def order(self) -> tuple[int, int]:
-        """Its place: by the order of the downloads, and in one by its platform's own numbers."""
+    def place(self) -> tuple[int, int]:
+        """The attempt's place among others: by the order of downloads, then by the platform."""
         return self.files[0].drop, max(owned.claim.order for owned in self.files)
 
 
-def attempts_of(
+def attempts_in_order(
     owned: list[Owned], member: Member | None, zone: Zone, remarks: list[str]
 ) -> list[HandIn]:
-    """Return the attempts, the latest last: by time where it is known of all of them.
+    """Return a student's attempts, the latest last: by time if it is known of all of them.
 
-    A time in the roster is that of the latest attempt.
+    A time in the roster is that of the latest attempt. ``remarks`` gets a line for a time that
+    cannot be read.
     """
     hand_ins: dict[tuple, HandIn] = {}
     for owned_file in owned:
         key = (owned_file.drop, owned_file.packed, owned_file.claim.key)
         hand_ins.setdefault(key, HandIn()).files.append(owned_file)
-    attempts = sorted(hand_ins.values(), key=lambda a: (a.order, a.files[0].claim.at))
+    attempts = sorted(hand_ins.values(), key=lambda a: (a.place, a.files[0].claim.at))
     for attempt in attempts:
-        attempt.time = read_time(said_time(attempt), attempt.files[0].student, zone, remarks)
-        attempt.files = [o for o in attempt.files if is_own(HandedFile(o.claim.file))]
+        attempt.time = read_time(
+            time_said_by_platform(attempt), attempt.files[0].student, zone, remarks
+        )
+        attempt.files = [o for o in attempt.files if is_put_in_by_student(HandedFile(o.claim.file))]
     attempts = [attempt for attempt in attempts if attempt.files]
     if all(attempt.time for attempt in attempts):
-        attempts.sort(key=lambda a: (a.time, a.order))
+        attempts.sort(key=lambda a: (a.time, a.place))
     elif member and attempts[-1].time is None:
         attempts[-1].time = read_time(member.at, member.id, zone, remarks)
     return attempts
 
 
-def said_time(attempt: HandIn) -> str:
-    """Return when an attempt was handed in, in the words of its platform.
+def time_said_by_platform(attempt: HandIn) -> str:
+    """Return when an attempt was handed in, in the platform's words; "" if it does not say.
 
     nbgrader writes ``timestamp.txt``; in other platforms' folders, in folders of their own and in
     archives students could put one. Whoever packs an archive dates what is in it.
@@ -68,7 +75,10 @@ def said_time(attempt: HandIn) -> str:
 
 
 def read_time(text: str, student: str, zone: Zone, remarks: list[str]) -> datetime | None:
-    """Return the moment, or None with a remark where the text does not say one."""
+    """Return the moment that a text names; None for no text, and with a remark for no time.
+
+    Raises ``UserError`` for a time without a time zone, in a course that has none.
+    """
     if not text.strip():
         return None
     try:
@@ -81,9 +91,12 @@ def read_time(text: str, student: str, zone: Zone, remarks: list[str]) -> dateti
 
 
 class Chosen(NamedTuple):
-    """The attempt of a student that counts: its file, the place in it, its bytes and its new name.
+    """The file that counts of a student's latest attempt, its bytes, and what became of it.
 
-    ``late``: by what the platform says. ``attempts`` is how many there are, ``done`` what was done.
+    ``shown`` is the path as messages show it, ``called`` the name that the file gets. ``late`` says
+    that the platform counts it as late, ``attempts`` how many there are, ``done`` what was done
+    with it. ``aside`` is the folder that holds what it replaced, and ``why_worse`` says why it
+    cannot be graded if what it replaced can.
     """
 
     owned: Owned
@@ -94,6 +107,8 @@ class Chosen(NamedTuple):
     late: bool
     attempts: int
     done: str = ""
+    aside: str = ""
+    why_worse: str = ""
 
     @property
     def student(self) -> str:
@@ -101,24 +116,24 @@ class Chosen(NamedTuple):
         return self.owned.student
 
 
-def chosen_of(attempts: list[HandIn], name: str, assignments: list[str]) -> Chosen:
-    """Return the attempt of a student that counts, the last one.
+def choose_attempt(attempts: list[HandIn], name: str, assignments: list[str]) -> Chosen:
+    """Return the file that counts of a student's last attempt.
 
     A notebook, in an archive or not, gets the assignment's name. Where there is none, the first
-    file keeps its own, and grading tells of it. Raises ``Ungraded`` where nobody can know which
-    file is meant, and for a notebook of another assignment.
+    file keeps its own, and grading says so. Raises ``Ungraded`` where nobody can know which file is
+    meant, and for a notebook of another assignment.
     """
     attempt = attempts[-1]
     files = {
         HandedFile(o.claim.file, float(o.claim.order) or o.item.time): o
         for o in sorted(attempt.files, key=lambda o: o.claim.order)
     }
-    piece = choose(list(files), name) or next(iter(files))
+    piece = choose_file(list(files), name) or next(iter(files))
     likely = [a for a in assignments if piece.name.startswith(a.casefold())]
     if likely and (other := max(likely, key=len)) != name:
         raise Ungraded(f"this is of {other}: attncourse collect {other}")
     owned = files[piece]
-    data, inner = unpacked(owned.item.read(), name)
+    data, inner = unpack_notebook(owned.item.read(), name)
     shown = piece.shown + (inner and f", in it {inner}")
     called = f"{name}.ipynb"
     if not (inner or piece.name.endswith(".ipynb")):
@@ -131,6 +146,6 @@ def chosen_of(attempts: list[HandIn], name: str, assignments: list[str]) -> Chos
 
 
 def safe_file_name(name: str) -> str:
-    """Return a file's name that leads nowhere and hides nothing."""
+    """Return a file's name that is in no other folder, not hidden, and possible everywhere."""
     safe = "".join("_" if c in '/\\\0:*?"<>|' else c for c in printable(name, 100)).lstrip(".")
     return safe or "file"

@@ -1,4 +1,4 @@
-"""Collecting: of each student the latest attempt, put where grading finds it, with its time.
+"""Collecting: the latest attempt of each student is put where grading finds it, with its time.
 
 What was there before is moved to ``submitted/.before``, never overwritten. What came from where is
 kept in ``submitted/.collected/ASSIGNMENT.csv``.
@@ -11,29 +11,37 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
-from attncourse.grading.collect.attempts import Chosen, HandIn, attempts_of, chosen_of
+from attncourse.grading.collect.attempts import Chosen, HandIn, attempts_in_order, choose_attempt
 from attncourse.grading.collect.groups import GROUPS_FILE, with_groups
 from attncourse.grading.collect.owners import is_anonymous
 from attncourse.grading.collect.roster import Class, Member, read_rosters, with_known_ids
-from attncourse.grading.collect.schemes import claim
+from attncourse.grading.collect.schemes import claim_of_path
 from attncourse.grading.collect.sort import Left, Sorting
 from attncourse.grading.course import folders
 from attncourse.grading.course.choosing import Ungraded
 from attncourse.grading.course.dates import Zone, moment_in_stamp, moment_in_tables, zone_of
 from attncourse.grading.course.forgotten import Forgotten
-from attncourse.grading.course.late import time_in
+from attncourse.grading.course.handed_in import find_notebook
+from attncourse.grading.course.late import time_in_stamp
 from attncourse.grading.course.settings import read_settings
 from attncourse.grading.driver.journal import only_process
-from attncourse.grading.errors import UserError
+from attncourse.grading.errors import Unreadable, UserError
 from attncourse.grading.files import explained_file_errors, replace_bytes, replace_file
 from attncourse.grading.gradebook.connection import gradebook_to_read
 from attncourse.grading.gradebook.read import Person, has_gradebook, read_people
+from attncourse.grading.harmless import one_line
 from attncourse.grading.report import count
 from attncourse.grading.results.grade_questions import QUESTION_FILE, keep_question
 from attncourse.grading.slips import require_no_slip, require_trust
 from attncourse.grading.spreadsheet import csv_table
+from attncourse.grading.submission.notebook import read_submission_cells
 
 NEW, SAME, REPLACED, OLDER = "new", "as before", "replaced", "kept: older"
+BLANKS = b" \t\r\n\x00\xef\xbb\xbf\xff\xfe"  # and the marks before a text of some encodings
+ASKS_UNKNOWN = (
+    "asks about a grade, and is nobody of the class: name it with --roster if it is somebody's "
+    "other name"
+)
 MAX_STRANGERS_NAMED = 3  # people of a download of whom none is on the roster: it is another class's
 RECORD_HEAD = (
     *("student", "platform", "number", "handed_in_as", "handed_in_at", "collected_at", "done"),
@@ -43,7 +51,10 @@ RECORD_HEAD = (
 
 @dataclass
 class Collected:
-    """The result of collecting: rows by student, files of nobody, and who handed in nothing."""
+    """The result of collecting: rows of students, files of nobody, and who handed in nothing.
+
+    ``new`` are students whom the class did not have, ``absent`` those on the roster without a file.
+    """
 
     rows: list[Chosen] = field(default_factory=list)
     left: list[Left] = field(default_factory=list)
@@ -74,55 +85,57 @@ def collect_downloads(
     zone = zone_of(read_settings(course))
     rosters = [roster] if isinstance(roster, Path) else list(roster or ())
     listed = read_rosters(rosters, trust)
-    people = class_of(course, listed, db, closed=bool(roster), trust=trust)
+    people = class_to_collect_for(course, listed, db, closed=bool(roster), trust=trust)
     if groups or (course / GROUPS_FILE).is_file():
         people = with_groups(people, groups or course / GROUPS_FILE, name)
     made = Collected(zone=zone)
     made.remarks += [
         f"{path} has no names: whose a file is, its numbers and ids alone say"
         for path in rosters
-        if not any(member.called for member in listed if member.row.startswith(f"{path.name}, "))
+        if not any(
+            member.full_names for member in listed if member.row.startswith(f"{path.name}, ")
+        )
     ]
     sorting = Sorting(name, people, made.left, made.remarks)
     with ExitStack() as stack:
         stack.enter_context(only_process(course / "reports" / name, ""))  # or grading finds half
         for drop, path in enumerate(files):
-            sorting.add(path, drop, stack)
+            sorting.add_download(path, drop, stack)
         require_no_slip(sorting.slips, "nothing was collected")
         require_this_class(sorting, rosters)
-        leave_forgotten(sorting, Forgotten(course))
-        sorting.part_twins()
-        take_questions(course, sorting)
+        drop_forgotten(sorting, Forgotten(course))
+        sorting.leave_namesakes()
+        keep_grade_questions(course, sorting)
         attempts_by_student: dict[str, list[HandIn]] = {}
         for student, owned in sorted(sorting.owned.items()):
             member = people.members.get(student)
-            if attempts := attempts_of(owned, member, zone, made.remarks):
+            if attempts := attempts_in_order(owned, member, zone, made.remarks):
                 attempts_by_student[student] = attempts
         aside = course / "submitted" / ".before" / f"{datetime.now(UTC):%Y-%m-%d_%H-%M-%S-%f}"
         for attempts in attempts_by_student.values():
             try:
-                chosen = chosen_of(attempts, name, assignments)
+                chosen = choose_attempt(attempts, name, assignments)
             except Ungraded as problem:
                 sorting.leave(attempts[-1].files[0].item.shown, str(problem))
                 continue
-            made.rows.append(put_attempt(course, name, chosen, aside, zone))
-        keep_record(course, name, made.rows, zone)
+            made.rows.append(write_attempt(course, name, chosen, aside, zone))
+        update_record(course, name, made.rows, zone)
     here = {row.student for row in made.rows}
     made.new = sorted(here - set(people.members))
     forgotten = Forgotten(course)
     absent = (m.person for m in people.members.values() if roster and m.id not in here)
-    made.absent = sorted(p.id for p in absent if not forgotten.has(p.id, p.email, p.lms_id))
+    made.absent = sorted(p.id for p in absent if not forgotten.has_id(p.id, p.email, p.lms_id))
     return made
 
 
-def leave_forgotten(sorting: Sorting, forgotten: Forgotten) -> None:
-    """Take what people have handed in who were forgotten; it is written nowhere, nor is a name."""
+def drop_forgotten(sorting: Sorting, forgotten: Forgotten) -> None:
+    """Take out what forgotten people have handed in; a remark says how many files, and no name."""
     number = 0
     for student, files in list(sorting.owned.items()):
         member = sorting.people.members.get(student)
         ids = (member.person.email, member.person.lms_id) if member else ()
         unknown = () if member else files[0].claim.names
-        if forgotten.has(student, *ids) or forgotten.has_name(*unknown):
+        if forgotten.has_id(student, *ids) or forgotten.has_name(*unknown):
             number += len(sorting.owned.pop(student))
     if number:
         sorting.remarks.append(
@@ -131,8 +144,8 @@ def leave_forgotten(sorting: Sorting, forgotten: Forgotten) -> None:
         )
 
 
-def take_questions(course: Path, sorting: Sorting) -> None:
-    """Take the files that ask about a grade, and put them beside the feedback: none is work."""
+def keep_grade_questions(course: Path, sorting: Sorting) -> None:
+    """Take out files with questions on a grade, and put them beside the students' feedback."""
     number = 0
     for student, files in list(sorting.owned.items()):
         question_files = [
@@ -140,10 +153,18 @@ def take_questions(course: Path, sorting: Sorting) -> None:
             for asked_file in files
             if QUESTION_FILE.fullmatch(asked_file.claim.file.name)
         ]
+        members = sorting.people.members
+        is_known = not members or student in members or len(files) > len(question_files)
         for asked_file in question_files:
             files.remove(asked_file)
+            if not is_known:
+                sorting.leave(asked_file.item.shown, f"{one_line(student, 60)} {ASKS_UNKNOWN}")
+                continue
             try:
-                number += keep_question(course, sorting.name, student, asked_file.item.read())
+                data = asked_file.item.read()
+                if not data.strip(BLANKS):
+                    raise Ungraded("an empty file: it asks nothing")
+                number += keep_question(course, sorting.name, student, data)
             except (Ungraded, UserError) as problem:
                 sorting.leave(asked_file.item.shown, str(problem))
         if not files:
@@ -156,13 +177,14 @@ def take_questions(course: Path, sorting: Sorting) -> None:
 
 
 def require_this_class(sorting: Sorting, rosters: list[Path]) -> None:
-    """Raise ``UserError`` where a download is of a platform and of nobody on the roster."""
+    """Raise ``UserError`` if several people are in a download and none of them is on the roster."""
     strangers = {
         (owner_claim.platform, owner_claim.key)
         for left in sorting.left
-        if (owner_claim := claim(PurePosixPath(left.path), sorting.name)) and owner_claim.number
+        if (owner_claim := claim_of_path(PurePosixPath(left.path), sorting.name))
+        and owner_claim.number
         if not is_anonymous(owner_claim.names[0])
-        and not sorting.people.nearest(owner_claim.names[0])
+        and not sorting.people.ids_with_similar_name(owner_claim.names[0])
     }
     if sorting.people.closed and not sorting.owned and len(strangers) >= MAX_STRANGERS_NAMED:
         listed = ", ".join(str(path) for path in rosters)
@@ -172,10 +194,10 @@ def require_this_class(sorting: Sorting, rosters: list[Path]) -> None:
         )
 
 
-def class_of(
+def class_to_collect_for(
     course: Path, listed: list[Member], db: str | None, *, closed: bool, trust: str = ""
 ) -> Class:
-    """Return the class by its roster, or else everybody whom the gradebook or a folder knows."""
+    """Return the class: whom the roster lists or, without one, whom gradebook and folders know."""
     known: list[Person] = []
     if has_gradebook(course, db):
         with gradebook_to_read(course, db) as connection:
@@ -188,14 +210,17 @@ def class_of(
     by_id: dict[str, Member] = {}
     for member in members:
         before = by_id.get(member.id, member)
-        by_id[member.id] = before.merged(member) or before
+        by_id[member.id] = before.merged_with(member) or before
     return Class(by_id, closed, trust)
 
 
-def put_attempt(course: Path, name: str, chosen: Chosen, aside: Path, zone: Zone) -> Chosen:
-    """Write an attempt, unless what is there is the same or newer; move aside what was there."""
+def write_attempt(course: Path, name: str, chosen: Chosen, aside: Path, zone: Zone) -> Chosen:
+    """Write an attempt, unless the file that is there is the same or newer; return what was done.
+
+    What was there before is moved to the folder ``aside``.
+    """
     place = course / "submitted" / chosen.student / name
-    target, before = place / chosen.called, time_in(folders.timestamp_in(place), zone)
+    target, before = place / chosen.called, time_in_stamp(folders.timestamp_in(place), zone)
     row = chosen._replace(done=NEW)
     if target.is_file() and not target.is_symlink() and target.read_bytes() == chosen.data:
         row = chosen._replace(done=SAME, time=chosen.time or before)
@@ -204,7 +229,11 @@ def put_attempt(course: Path, name: str, chosen: Chosen, aside: Path, zone: Zone
     elif chosen.time and before and chosen.time < before:
         return chosen._replace(done=OLDER)
     elif os.path.lexists(place):
-        row = chosen._replace(done=REPLACED)
+        former = aside.relative_to(course) / chosen.student / name
+        why_worse = why_ungradable(chosen.data)
+        if why_worse and not is_gradable(course, name, chosen.student):
+            why_worse = ""
+        row = chosen._replace(done=REPLACED, aside=str(former), why_worse=why_worse)
         with explained_file_errors(aside):
             (aside / chosen.student).mkdir(parents=True)
             os.replace(place, aside / chosen.student / name)
@@ -214,9 +243,28 @@ def put_attempt(course: Path, name: str, chosen: Chosen, aside: Path, zone: Zone
     return row
 
 
-def keep_record(course: Path, name: str, rows: Iterable[Chosen], zone: Zone) -> None:
-    """Add what was collected now, in the place of what is there of the same students."""
-    record, now = folders.record_of(course, name), moment_in_tables(zone, datetime.now(UTC))
+def why_ungradable(data: bytes) -> str:
+    """Return why a file is no notebook that can be graded; "" where it is one."""
+    try:
+        read_submission_cells(data)
+    except Unreadable as problem:
+        return str(problem)
+    return ""
+
+
+def is_gradable(course: Path, name: str, student: str) -> bool:
+    """True if what lies in a student's folder can be graded."""
+    home = course / "submitted" / student
+    try:
+        data, _, _ = find_notebook(home, name, course / "solutions")
+    except (Ungraded, OSError):
+        return False
+    return not why_ungradable(data)
+
+
+def update_record(course: Path, name: str, rows: Iterable[Chosen], zone: Zone) -> None:
+    """Write the record of what was collected, these rows in place of the same students' earlier."""
+    record, now = folders.read_record(course, name), moment_in_tables(zone, datetime.now(UTC))
     for row in rows:
         owned, at = row.owned, moment_in_tables(zone, row.time) if row.time else ""
         origin = (owned.claim.platform, owned.claim.number, owned.item.shown, at)
@@ -225,4 +273,4 @@ def keep_record(course: Path, name: str, rows: Iterable[Chosen], zone: Zone) -> 
     if not record:
         return
     lines = [[record[student].get(head, "") for head in RECORD_HEAD] for student in sorted(record)]
-    replace_file(folders.place_of_record(course, name), csv_table([RECORD_HEAD, *lines]))
+    replace_file(folders.record_path(course, name), csv_table([RECORD_HEAD, *lines]))

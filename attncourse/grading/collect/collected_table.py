@@ -1,4 +1,4 @@
-"""The table of ``attncourse collect``: who handed in what, files of nobody, who is missing."""
+"""The output of ``attncourse collect``: who handed in what, files of nobody, who is missing."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -18,7 +18,10 @@ MAX_TABLE_ROWS = 60  # rows that a person still reads
 
 
 def collected_table(made: Collected, name: str) -> Table | None:
-    """Return a table with a row for each student; of a large class, for those to look at."""
+    """Return a table with a row for each student; of a large class, for those to look at.
+
+    None if there is no row.
+    """
     rows = made.rows
     if len(rows) > MAX_TABLE_ROWS:
         odd = (row for row in rows if row.done != NEW or row.attempts > 1 or not row.time)
@@ -28,13 +31,13 @@ def collected_table(made: Collected, name: str) -> Table | None:
     shown = empty_table("student", "handed in", "when", "")
     shown.columns[2].no_wrap = shown.columns[3].no_wrap = True
     for row in rows:
-        who, what = Text(one_line(row.student, 128)), Text(handed_in(row, name))
+        who, what = Text(one_line(row.student, 128)), Text(shown_student_and_file(row, name))
         shown.add_row(who, what, time_handed_in(row, made.zone), row.done)
     return shown
 
 
-def handed_in(row: Chosen, name: str) -> str:
-    """Return the platform's name for the student, and the file's name where it is unusual."""
+def shown_student_and_file(row: Chosen, name: str) -> str:
+    """Return the platform's name for a student, and the file's own name where it is unusual."""
     claim = row.owned.claim
     parts = [claim.names[0]] if claim.names[0] != row.student else []
     if row.owned.group:
@@ -47,7 +50,7 @@ def handed_in(row: Chosen, name: str) -> str:
 
 
 def time_handed_in(row: Chosen, zone: Zone) -> str:
-    """Return when it was handed in, as the class's clocks say it."""
+    """Return when an attempt was handed in, by the class's clocks; "" where nobody knows."""
     if row.time is None:
         return "LATE, no time" if row.late else "no time"
     return f"{on_course_clock(zone, row.time):%Y-%m-%d %H:%M}"
@@ -68,6 +71,15 @@ def closing_lines(made: Collected, name: str) -> Iterator[str]:
     if odd := [row for row in made.rows if row.called != f"{name}.ipynb"]:
         listed = first_twenty(f"{row.student} ({row.called})" for row in odd)
         yield f"no notebook from {count(len(odd), 'student')}: {listed}; ask for {name}.ipynb"
+    if replaced := [row for row in made.rows if row.aside]:
+        yield (f"replaced, and kept as it was before: {first_twenty(r.aside for r in replaced)}")
+    for row in replaced:
+        if row.why_worse:
+            yield (
+                f"{one_line(row.student, 60)}: what can be graded was replaced by what cannot, "
+                f"{one_line(row.shown, 60)} ({one_line(row.why_worse, 120)}); to have it back, put "
+                f"{row.aside} in its place"
+            )
     if made.new:
         yield (
             f"not known before: {first_twenty(made.new)}; name the class with --roster if one of "
@@ -88,6 +100,6 @@ def closing_lines(made: Collected, name: str) -> Iterator[str]:
 
 
 def first_twenty(names: Iterable[str]) -> str:
-    """Return the first twenty of them in a line."""
+    """Return the first twenty names in a line, and how many more there are."""
     shown = [one_line(name, 90) for name in names]
     return ", ".join(shown[:20] + ["…"][: len(shown) > 20])

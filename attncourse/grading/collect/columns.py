@@ -1,9 +1,4 @@
-"""Finding the columns of a class's list: by their headings in some languages, or by their cells.
-
-nbgrader's columns are understood (``id``, ``last_name``, ``first_name``, ``email``,
-``lms_user_id``), and those of Canvas' gradebook, of Moodle's list of participants and grading
-worksheet, and of Gradescope's roster.
-"""
+"""Finding the columns of a class list: by their headings in some languages, or by their cells."""
 
 import re
 from datetime import UTC
@@ -45,7 +40,10 @@ NUMBERED = re.compile(r"([^\W\d_][^\d@]*\s)\d+")  # Participant 1234567, Teilneh
 
 
 def columns_of(head: list[str], rows: list[list[str]]) -> Columns:
-    """Return where each kind of cell stands. Canvas' ID is a number, and not nbgrader's id."""
+    """Return the numbers of the columns that hold each kind of cell.
+
+    Canvas' ID is the platform's number, and not nbgrader's id.
+    """
     named = [" ".join(name_parts(cell)) for cell in head]
     columns = {
         kind: [n for n, name in enumerate(named) if name in known.split(", ")]
@@ -57,7 +55,7 @@ def columns_of(head: list[str], rows: list[list[str]]) -> Columns:
     if people := [n for n, seen in cells.items() if are_numbered(seen)]:  # in German, headed ID
         columns = {kind: [n for n in places if n not in people] for kind, places in columns.items()}
         columns["participant"] = people[:1]
-    for kind, fits in (("email", are_addresses), ("at", are_times), ("name", whole_names)):
+    for kind, fits in (("email", are_addresses), ("at", are_times), ("name", are_whole_names)):
         kinds = NAME_COLUMNS if kind == "name" else (kind,)
         if not any(columns[name] for name in kinds):
             taken = {n for places in columns.values() for n in places}
@@ -66,15 +64,15 @@ def columns_of(head: list[str], rows: list[list[str]]) -> Columns:
 
 
 def first_cells(rows: list[list[str]], n: int) -> list[str]:
-    """Return the first cells of a column that hold something."""
+    """Return the first few cells of column ``n`` that hold something."""
     seen = (row[n].strip() for row in rows if n < len(row))
     return [cell for cell in seen if cell.strip("-–")][:MIN_ROWS_TO_TELL]
 
 
 def are_numbered(cells: list[str]) -> bool:
-    """True if all cells are one word and a number, as Moodle calls people whose names it hides.
+    """True if each cell is one word and a number of its own.
 
-    Each has a number of its own, unlike the sections of a class.
+    So Moodle calls people whose names it hides; sections of a class share their numbers.
     """
     matches = [NUMBERED.fullmatch(cell) for cell in cells]
     distinct = len(set(cells)) == len(cells)
@@ -94,7 +92,7 @@ def are_times(cells: list[str]) -> bool:
         return False
 
 
-def whole_names(cells: list[str]) -> bool:
-    """True if the cells are names of people: words without numbers, hardly one of them twice."""
+def are_whole_names(cells: list[str]) -> bool:
+    """True if the cells are people's names: words without digits, hardly one of them twice."""
     names = [cell for cell in cells if len(name_parts(cell)) > 1 and not re.search(r"\d", cell)]
     return 3 * len(names) >= 2 * len(cells) and 3 * len(set(names)) >= 2 * len(names)

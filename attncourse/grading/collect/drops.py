@@ -1,7 +1,7 @@
-"""The files of a download: of an archive, of archives in it, of a folder, or the file itself.
+"""The files of a download: those of an archive, of archives in it, of a folder, or one file.
 
-Nothing is unpacked to the disk. What is in an archive is counted before anything of it is read,
-and read only as far as the bounds that grading has for a file.
+Nothing is unpacked to the disk. What is in an archive is counted before anything of it is read, and
+read only as far as the bounds that grading has for a file.
 """
 
 import builtins
@@ -36,13 +36,13 @@ UNREADABLE_ERRORS = (*handed_in.BROKEN_ARCHIVE_ERRORS, OSError)
 
 @dataclass
 class ArchiveRoom:
-    """The files and bytes that the archives in a download may still hold, together."""
+    """How many files and bytes the archives in a download may still hold, all together."""
 
     files: int = MAX_FILES
     bytes: int = 500_000_000
 
     def read(self, item: "Item") -> "builtins.bytes":
-        """Return an archive's bytes. Raises ``Ungraded`` where there is no room for it."""
+        """Return an archive's bytes, and take them off; raise ``Ungraded`` if there is no room."""
         if min(self.files, self.bytes) <= 0:
             raise Ungraded("the archives in it hold too much: unpack it and name its folder")
         self.bytes -= handed_in.MAX_BYTES_OF_FILE  # what is too large has been read as well
@@ -53,10 +53,10 @@ class ArchiveRoom:
 
 
 class Item(NamedTuple):
-    """A file of a download. ``read`` gives its bytes, or raises ``Ungraded`` and says why not.
+    """A file of a download. ``read`` returns its bytes, or raises ``Ungraded`` with a reason.
 
-    ``names`` are the paths that its bytes may mean: an archive need not say how they are encoded.
-    ``time`` is the file's own, which says nothing of when it was handed in.
+    ``names`` are the paths that the name's bytes may mean: an archive need not say how they are
+    encoded. ``time`` is the file's own, which says nothing of when it was handed in.
     """
 
     names: tuple[PurePosixPath, ...]
@@ -70,7 +70,11 @@ class Item(NamedTuple):
 
 
 def download_items(path: Path, name: str, stack: ExitStack, leave: Leave) -> Iterator[Item]:
-    """Yield the files of a download; what cannot be looked at is left with its reason."""
+    """Yield the files of a download; ``leave`` hears of those that cannot be read, and why.
+
+    ``stack`` closes what is opened. Raises ``UserError`` for a damaged archive, and for too many
+    files.
+    """
     if path.is_dir():
         yield from folder_items(path)
         return
@@ -97,11 +101,11 @@ def download_items(path: Path, name: str, stack: ExitStack, leave: Leave) -> Ite
         )
     if not archive.infolist():
         leave(printable(path.name, 200), "an archive with nothing in it: download it again")
-    yield from in_archive(archive, name, leave)
+    yield from files_in_archive(archive, name, leave)
 
 
 def folder_items(folder: Path) -> Iterator[Item]:
-    """Yield the files of a folder, links aside: somebody has unpacked the download already."""
+    """Yield the files of a folder that somebody has unpacked; links are left out."""
     count = 0
     for place, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if is_put_by_somebody(name))
@@ -116,17 +120,20 @@ def folder_items(folder: Path) -> Iterator[Item]:
 
 
 def read_dropped_file(path: Path) -> bytes:
-    """Return the bytes of a file; one that cannot be read is ``Ungraded``, with the reason."""
+    """Return the bytes of a file; raise ``Ungraded`` with the reason if it cannot be read."""
     try:
         return handed_in.read_file(path)
     except OSError as error:
         raise Ungraded(error.strerror or str(error)) from None
 
 
-def in_archive(
+def files_in_archive(
     archive: zipfile.ZipFile, name: str, leave: Leave, before: PurePosixPath = PurePosixPath()
 ) -> Iterator[Item]:
-    """Yield the files of an archive, but for those whose path leads out of it."""
+    """Yield the files of an archive; ``leave`` hears of those whose paths lead out of it.
+
+    ``before`` is the folder that the archive lies in. ``name`` is the assignment's.
+    """
     for member in archive.infolist():
         names = tuple(before / reading for reading in possible_paths(member))
         if member.is_dir() or not all(
@@ -138,21 +145,22 @@ def in_archive(
             leave(shown, "its path leads out of the archive")
             continue
 
-        def content(member: zipfile.ZipInfo = member) -> bytes:
+        def read_member(member: zipfile.ZipInfo = member) -> bytes:
+            """Return the member's bytes; raise ``Ungraded`` if it is damaged."""
             try:
                 return handed_in.unpacked_member(archive, member, name)
             except UNREADABLE_ERRORS as error:
                 raise Ungraded(f"damaged in the archive ({error})") from None
 
-        yield Item(names, content, handed_in.piece_of(member).time)
+        yield Item(names, read_member, handed_in.file_of_entry(member).time)
 
 
 def archive_items(
     item: Item, name: str, depth: int, room: ArchiveRoom, leave: Leave
 ) -> Iterator[Item] | None:
-    """Return the files of an archive that lies in a download and that nobody claims as a whole.
+    """Return the files of an archive inside a download; None if it is no archive at all.
 
-    None where it is called an archive and is none.
+    Raises ``Ungraded`` for one that is damaged, nested too deep, or holds too many files.
     """
     data = room.read(item)
     if not data.startswith(handed_in.ZIP):
@@ -165,13 +173,14 @@ def archive_items(
         archive = zipfile.ZipFile(io.BytesIO(data))
     except UNREADABLE_ERRORS as error:
         raise Ungraded(f"a damaged archive ({error})") from None
-    return in_archive(archive, name, leave, item.names[0].parent)
+    return files_in_archive(archive, name, leave, item.names[0].parent)
 
 
 def is_put_by_somebody(name: str) -> bool:
     """True if a person has put this file or folder there, and no program.
 
-    A name that begins with a dot is hidden, unless it is what somebody is called on a platform.
+    A name that begins with a dot is hidden, except for a folder of Moodle's whose student is called
+    so.
     """
     hidden = name.startswith("._") or (name.startswith(".") and not MOODLE.match(name))
     return not hidden and name not in handed_in.IGNORED_FILE_NAMES - {"timestamp.txt"}

@@ -12,6 +12,8 @@ from attncourse.grading.harmless import one_line
 from attncourse.grading.report import count
 from attncourse.grading.slips import require_trust
 
+MAX_LISTED = 20  # people in a line
+
 
 def enter_class(
     course: Path, rosters: list[Path], db: str | None = None, trust: str = ""
@@ -26,13 +28,13 @@ def enter_class(
     members: dict[str, Member] = {}
     for member in with_known_ids(read_rosters(rosters, trust), known.values(), trust):
         before = members.get(member.id, member)
-        members[member.id] = before.merged(member) or before
+        members[member.id] = before.merged_with(member) or before
     require_own_class(members, known, rosters)
     forgotten, everybody = Forgotten(course), len(members)
     members = {
         who: member
         for who, member in members.items()
-        if not forgotten.has(who, member.person.email, member.person.lms_id)
+        if not forgotten.has_id(who, member.person.email, member.person.lms_id)
     }
     to_enter: dict[str, dict[str, str]] = {}
     changed = []
@@ -50,16 +52,29 @@ def enter_class(
     n_new = len(to_enter) - len(changed)
     absent = [str(Member(person)) for who, person in known.items() if who not in members]
     lines = []
-    if not any(member.called for member in members.values()):
+    if not any(member.full_names for member in members.values()):
         lines.append(f"no names in {', '.join(map(str, rosters))}: numbers and ids alone")
+    elif nameless := without_name(members, known):
+        listed = ", ".join(str(member) for member in nameless[:MAX_LISTED])
+        more = f" and {len(nameless) - MAX_LISTED} more" if len(nameless) > MAX_LISTED else ""
+        lines.append(f"no name of {listed}{more}: found by number and id alone")
     if gone := everybody - len(members):
         lines.append(f"{count(gone, 'student')} listed who were forgotten: not entered")
     lines += changed
     if absent:
-        lines.append(f"in the gradebook and on no list: {', '.join(absent[:20])}")
+        lines.append(f"in the gradebook and on no list: {', '.join(absent[:MAX_LISTED])}")
     same = len(members) - len(to_enter)
     counts = f"{n_new} new, {len(changed)} changed, {same} as before"
     return [*lines, f"{count(len(members), 'student')}: {counts}"]
+
+
+def without_name(members: dict[str, Member], known: dict[str, Person]) -> list[Member]:
+    """Return those of whom neither the lists nor the gradebook know a name."""
+    return [
+        member
+        for who, member in members.items()
+        if not member.full_names and not (who in known and known[who].name)
+    ]
 
 
 def people_entered(course: Path, db: str | None) -> dict[str, Person]:
@@ -71,7 +86,7 @@ def people_entered(course: Path, db: str | None) -> dict[str, Person]:
 
 
 def ids_listed(course: Path, roster: Path, db: str | None = None) -> list[str]:
-    """Return the ids of the people on a list, as the gradebook knows them."""
+    """Return the ids of the people on a list, as the gradebook has them."""
     known = people_entered(course, db)
     ids = {m.id for m in with_known_ids(read_rosters([roster]), known.values(), "")}
     if not ids:
@@ -80,7 +95,7 @@ def ids_listed(course: Path, roster: Path, db: str | None = None) -> list[str]:
 
 
 def gradebook_fields(member: Member) -> dict[str, str]:
-    """Return what nbgrader keeps of a person, by its names for it."""
+    """Return the fields that nbgrader has for a person, by its names for them."""
     person = member.person
     first = person.first_name
     if not person.name and member.names:  # a list that does not say which part is which
@@ -96,13 +111,13 @@ def gradebook_fields(member: Member) -> dict[str, str]:
 def require_own_class(
     members: dict[str, Member], known: dict[str, Person], rosters: list[Path]
 ) -> None:
-    """Raise ``UserError`` where a gradebook has a class, and none of these people is in it."""
+    """Raise ``UserError`` if the gradebook has a class and none of these members is in it."""
     if not members:
         raise UserError(f"{rosters[0]} lists nobody")
     class_known = Class({who: Member(person) for who, person in known.items()})
     if not known or known.keys() & members.keys():
         return
-    if any(class_known.named(member.called) for member in members.values()):
+    if any(class_known.ids_by_known_name(member.full_names) for member in members.values()):
         return
     raise UserError(
         f"none of the {count(len(members), 'student')} listed is among the {len(known)} in "

@@ -27,7 +27,10 @@ Exports = Mapping[PurePosixPath, Export]  # by the folder that the file is in
 def read_exports(
     items: Iterable[Item], is_somebodys: Callable[[PurePosixPath], bool], leave: Leave
 ) -> Exports:
-    """Return Gradescope's metadata of these submissions; unreadable files are left."""
+    """Return Gradescope's metadata by the folder that each file of it lies in.
+
+    A metadata file that is a student's own work is passed over; ``leave`` hears of unreadable ones.
+    """
     read: dict[PurePosixPath, Export] = {}
     for item in sorted(items, key=lambda item: len(item.names[0].parts)):
         path = item.names[0]
@@ -41,7 +44,7 @@ def read_exports(
 
 
 def parse_metadata(item: Item) -> Export:
-    """Return the table of submissions in a file of Gradescope's; another file is ``Ungraded``."""
+    """Return the submissions in a metadata file of Gradescope's; raise ``Ungraded`` for another."""
     data = item.read()
     if len(data) > MAX_BYTES_OF_METADATA:
         raise Ungraded(
@@ -58,7 +61,7 @@ def parse_metadata(item: Item) -> Export:
 
 
 def load_metadata(data: bytes) -> object:
-    """Return the data in a YAML file; one nested too deep is ``Ungraded``."""
+    """Return the data in a YAML file; raise ``Ungraded`` if it is none, or nested too deep."""
     import yaml
 
     loader, depth = getattr(yaml, "CSafeLoader", yaml.SafeLoader), 0
@@ -71,12 +74,12 @@ def load_metadata(data: bytes) -> object:
 
 
 def export_of(path: PurePosixPath, read: Exports) -> PurePosixPath | None:
-    """Return the folder of the export that a path is in."""
+    """Return the folder of the export that a path is in; None if it is in none."""
     return next((place for place in (path, *path.parents) if place in read), None)
 
 
 def gradescope_claims(path: PurePosixPath, read: Exports) -> list[OwnerClaim] | None:
-    """Return whose the file at this path is, one submitter's or a group's; None in no export."""
+    """Return the claims of a file's submitters, as its export has them; None outside of exports."""
     place = export_of(path.parent, read)
     if place is None:
         return None
@@ -96,7 +99,7 @@ def gradescope_claims(path: PurePosixPath, read: Exports) -> list[OwnerClaim] | 
 
 
 def text_under_key(said: object, key: str) -> str:
-    """Return the value under a key as text; empty where there is none, or no text in it."""
+    """Return the text under a key of what may be a dict; "" where there is none."""
     value = said.get(key) if isinstance(said, dict) else None
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%d %H:%M:%S %z}".strip()

@@ -21,7 +21,10 @@ MEMBERS = re.compile(r"(member|student|mitglied|membre|miembro)")
 
 
 def with_groups(people: Class, path: Path, assignment: str) -> Class:
-    """Return the class with its groups. Who is not in it stops: their work would be nobody's."""
+    """Return the class with the groups that the file at ``path`` lists for an assignment.
+
+    Raises ``UserError`` for a member who is not in the class: their work would be nobody's.
+    """
     head, *rows = rows_in(path) or [[]]
     columns = columns_of(head, rows)
     if not columns["group"]:
@@ -54,12 +57,12 @@ def with_groups(people: Class, path: Path, assignment: str) -> Class:
 
 
 def person_meant(name: str, people: Class, place: str) -> str:
-    """Return the one who is meant by an id, an address or a name."""
-    candidates = people.meant(name)
+    """Return the id of the one member whom an id, an address or a name means, or ``UserError``."""
+    candidates = people.ids_meant_by(name)
     if not candidates and not people.closed and not why_no_folder(name):
         return name
     if len(candidates) != 1:
-        near = sorted(candidates) or people.nearest(name)
+        near = sorted(candidates) or people.ids_with_similar_name(name)
         hint = (
             f"; is it {' or '.join(one_line(student_id, 40) for student_id in near)}?"
             if near

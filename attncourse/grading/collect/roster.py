@@ -1,4 +1,4 @@
-"""Who is in the class: a roster, from whichever platform, and who a name or a number stands for.
+"""The class: people of a roster, from whichever platform, and whom a name or number means.
 
 A roster is a table with a head, separated by commas, semicolons or tabs (``spreadsheet.rows_in``);
 ``columns.py`` says what its columns hold.
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from unicodedata import normalize
 
-from attncourse.grading.collect.columns import NUMBER_COLUMNS, columns_of
+from attncourse.grading.collect.columns import NUMBER_COLUMNS, are_addresses, columns_of
 from attncourse.grading.course.folders import why_unusable_name
 from attncourse.grading.errors import UserError
 from attncourse.grading.gradebook.read import Person
@@ -21,19 +21,19 @@ from attncourse.grading.names import NameIndex, is_test_student, same_id
 from attncourse.grading.slips import Slip, require_no_slip, settle_owner
 from attncourse.grading.spreadsheet import rows_in
 
-EXPECTED_COLUMNS = (
-    "expected a column of ids or addresses, as in the head id,last_name,first_name,email"
-)
+EXPECTED_HEAD = "the head id,last_name,first_name,email"
+EXPECTED_COLUMNS = f"expected a column of ids or addresses, as in {EXPECTED_HEAD}"
 REVEAL_HINT = "reveal the students' identities and download it again"
 ROUNDED_NUMBER = re.compile(r"\d+[.,]\d+E\+\d+", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Member:
-    """Somebody of the class. ``names`` are whole names, where they are not known in parts.
+    """A person of the class. ``names`` are whole names, where they are not known in parts.
 
     ``others`` are more ids of the person, ``participant`` is Moodle's number, ``at`` is when the
-    person handed in, ``groups`` are those that hand in together, ``row`` says where it stands.
+    person handed in, ``groups`` are those that hand in together, ``row`` says which row of which
+    list this comes from.
     """
 
     person: Person
@@ -51,31 +51,31 @@ class Member:
 
     @property
     def keys(self) -> set[tuple[str, str]]:
-        """Everything by which no other should be known, and on which platform.
+        """The ids, addresses and numbers that are this person's alone, each with its platform.
 
-        What one platform counts says nothing of who has the same number on another, or as an id.
+        A number of one platform means nothing on another, nor as an id; "" stands for no platform.
         """
         ids = {("", same_id(key)) for key in (self.id, self.person.email, *self.others)}
         numbers = {("canvas", same_id(self.person.lms_id)), ("moodle", self.participant)}
         return {(where, key) for where, key in ids | numbers if key}
 
     @property
-    def called(self) -> list[str]:
-        """Each name of the person as a platform may write it."""
+    def full_names(self) -> list[str]:
+        """The person's whole names, first or last name first, as platforms may write them."""
         last, first = self.person.last_name, self.person.first_name
         whole = {f"{first} {last}".strip(), f"{last} {first}".strip(), *self.names} - {""}
         return sorted(whole)
 
     def __str__(self) -> str:
-        """Return id and name as far as they are known, and the row that says so."""
+        """Return the id and the name, as far as they are known, and the row that has them."""
         name = self.person.full_name if self.person.name else " ".join(self.names[:1])
         known = ", ".join(dict.fromkeys(filter(None, (self.id, name))))
         return f"{one_line(known, 80)} ({self.row})"
 
-    def merged(self, other: "Member") -> "Member | None":
-        """Return the one person of two rows, as somebody in two sections has.
+    def merged_with(self, other: "Member") -> "Member | None":
+        """Return the one person whom two rows describe, as rows of two sections do.
 
-        None where they are two.
+        None if they contradict each other, and so are of two people.
         """
         mine, theirs = vars(self.person), vars(other.person)
         if any(mine[k] and theirs[k] and same_id(mine[k]) != same_id(theirs[k]) for k in mine):
@@ -93,10 +93,10 @@ class Member:
 
 @dataclass
 class Class:
-    """The members of a class. ``closed``: there are no others, for there is a roster.
+    """The members of a class by id. ``closed``: a roster lists them, and there are no others.
 
     ``trust`` says what is right where a number and a name belong to two people: *numbers* or
-    *names*; empty: nobody knows.
+    *names*; empty where nobody has said.
     """
 
     members: dict[str, Member] = field(default_factory=dict)
@@ -104,13 +104,13 @@ class Class:
     trust: str = ""
 
     def __post_init__(self) -> None:
-        """Make the indices by which people are found."""
+        """Build the indices of keys, names, ids and groups."""
         self._keys: dict[tuple[str, str], set[str]] = defaultdict(set)
         self._names, self._ids, self._groups = NameIndex(), NameIndex(), NameIndex()
         for member in self.members.values():
             for key in member.keys:
                 self._keys[key].add(member.id)
-            for name in member.called or [member.id]:
+            for name in member.full_names or [member.id]:
                 words = name.split()
                 turned = (" ".join(words[n:] + words[:n]) for n in range(1, len(words)))
                 self._names.add(member.id, name, *turned)
@@ -118,50 +118,59 @@ class Class:
             for group in member.groups:
                 self._groups.add(member.id, group)
 
-    def by_key(self, keys: Iterable[str], where: str = "") -> set[str]:
-        """Return who is known by the first of these keys that anybody is known by.
+    def ids_by_key(self, keys: Iterable[str], where: str = "") -> set[str]:
+        """Return the ids of those who have the first of these keys that anybody has.
 
-        Keys are ids or addresses, or a platform's numbers.
+        Keys are ids and addresses or, with ``where``, a platform's numbers.
         """
         known = (self._keys.get((where, same_id(key))) for key in keys)
         return set(next(filter(None, known), ()))
 
-    def by_name(self, names: Iterable[str]) -> set[str]:
-        """Return the ids of all who are called so: none, one, or several of whom it may be any."""
-        return next(filter(None, map(self._names.of, names)), set())
+    def ids_by_name(self, names: Iterable[str]) -> set[str]:
+        """Return the ids of those who have the first of these names that anybody has.
 
-    def named(self, names: Iterable[str]) -> set[str]:
-        """Return the ids of those who are called so, without those of whom only an id is known."""
-        return {who for who in self.by_name(names) if self.members[who].called}
+        It may be one of several who are called the same.
+        """
+        return next(filter(None, map(self._names.people_called, names)), set())
 
-    def listed(self, who: Iterable[str]) -> str:
-        """Return these people with the rows that have them, the first three, in words."""
+    def ids_by_known_name(self, names: Iterable[str]) -> set[str]:
+        """Return ``ids_by_name`` without those of whom only an id is known, which is no name."""
+        return {who for who in self.ids_by_name(names) if self.members[who].full_names}
+
+    def members_in_words(self, who: Iterable[str]) -> str:
+        """Return these members with their rows, the first three, joined by "or"."""
         return " or ".join(str(self.members[student]) for student in sorted(who)[:3])
 
-    def meant(self, part: str) -> set[str]:
-        """Return whom a part of a path that no platform wrote may name, by id, address or name."""
-        by_keys = self.by_key([part]) | self.by_key([part], "canvas")
-        return by_keys or self.by_name([part]) | self._ids.of(part)
+    def ids_meant_by(self, part: str) -> set[str]:
+        """Return the ids of those whom a student may have meant by a part of a path.
 
-    def group(self, names: Iterable[str]) -> tuple[str, set[str]]:
-        """Return the first of these names that is a group's and no person's, and who is in it."""
+        By an id, an address or Canvas' number, or else by a name.
+        """
+        by_keys = self.ids_by_key([part]) | self.ids_by_key([part], "canvas")
+        return by_keys or self.ids_by_name([part]) | self._ids.people_called(part)
+
+    def group_named(self, names: Iterable[str]) -> tuple[str, set[str]]:
+        """Return the first of these names that is a group's and no person's, and its members.
+
+        They are "" and an empty set if none is.
+        """
         for name in names:
-            if not self.meant(name) and (members := self._groups.of(name)):
+            if not self.ids_meant_by(name) and (members := self._groups.people_called(name)):
                 return name, members
         return "", set()
 
     def without_group_name(self, name: str) -> str:
-        """Return a name without the group that Moodle once wrote before it: Red-Ada Lovelace."""
-        ends = (n for n, c in enumerate(name) if c == "-" and self._groups.of(name[:n]))
+        """Return a name without the group's name that Moodle puts before it: Red-Ada Lovelace."""
+        ends = (n for n, c in enumerate(name) if c == "-" and self._groups.people_called(name[:n]))
         return name[next(ends, -1) + 1 :]
 
-    def nearest(self, name: str) -> list[str]:
-        """Return the ids of whose name is most like this one."""
-        return self._names.like(name) or self._ids.like(name)
+    def ids_with_similar_name(self, name: str) -> list[str]:
+        """Return the ids of those whose names, or else ids, are most like this name."""
+        return self._names.people_called_alike(name) or self._ids.people_called_alike(name)
 
 
 def read_rosters(paths: Iterable[Path], trust: str = "") -> list[Member]:
-    """Return the members that several files list, of which the first that has one names the id."""
+    """Return the members of several lists; the first list that has a person gives the id."""
     listed: list[Member] = []
     for path in paths:
         listed += with_known_ids(read_roster(path), listed, trust)
@@ -169,8 +178,9 @@ def read_rosters(paths: Iterable[Path], trust: str = "") -> list[Member]:
 
 
 def read_roster(path: Path) -> list[Member]:
-    """Return the members that a file lists. Raises ``UserError`` where it is no roster."""
+    """Return the members of one list. Raises ``UserError`` if the file is no roster."""
     head, *rows = rows_in(path) or [[]]
+    require_roster_head(path, head)
     columns = columns_of(head, rows)
     if not any(columns[kind] for kind in NUMBER_COLUMNS):
         if columns["participant"] and not columns["name"]:
@@ -184,12 +194,12 @@ def read_roster(path: Path) -> list[Member]:
         if not about_somebody or "Points Possible" in row[0]:  # Canvas has rows on columns
             continue
         member = replace(member_of(cells), row=f"{path.name}, line {number}")
-        if any(map(is_test_student, member.called)):
+        if any(map(is_test_student, member.full_names)):
             continue
         if fault := why_no_folder(member.id):
             raise UserError(f"{path}, line {number}: {fault}")
         before, other = seen_members.get(member.id, (number, member))
-        both = other.merged(member)
+        both = other.merged_with(member)
         if both is None:
             raise UserError(
                 f"{path}: {one_line(member.id, 60)} is there twice, in lines {before} and "
@@ -201,8 +211,18 @@ def read_roster(path: Path) -> list[Member]:
     return members
 
 
+def require_roster_head(path: Path, head: list[str]) -> None:
+    """Raise ``UserError`` where the first line is somebody's: its columns would be taken for it."""
+    if any(are_addresses([cell.strip()]) for cell in head):
+        somebody = one_line(", ".join(head), 80)
+        raise UserError(
+            f"{path} has no head: its first line is {somebody}; put one above it, as in "
+            f"{EXPECTED_HEAD}"
+        )
+
+
 def require_distinct(path: Path, members: list[Member]) -> None:
-    """Raise ``UserError`` where two people have one number or address: it would be neither's."""
+    """Raise ``UserError`` if two people have one number or address: it would mean neither."""
     owners: dict[tuple[str, str], Member] = {}
     for member in members:
         person = member.person
@@ -221,7 +241,7 @@ def require_distinct(path: Path, members: list[Member]) -> None:
 
 
 def member_of(cells: dict[str, list[str]]) -> Member:
-    """Return the person of a row, by the cells of each kind of column."""
+    """Return the member of a row, whose cells are by the kind of their column."""
     first = {kind: next((cell for cell in values if cell), "") for kind, values in cells.items()}
     return Member(
         Person(
@@ -238,7 +258,7 @@ def member_of(cells: dict[str, list[str]]) -> Member:
 
 
 def why_no_folder(student: str) -> str:
-    """Return why a student's id can be no folder's name; empty if it can."""
+    """Return why a student's id can be no folder's name; "" if it can."""
     if not student:
         return "no id and no e-mail address"
     if student != student.strip(" ") or student[0] in ".-~" or set(student) & set('/\\\0:*?"<>|'):
@@ -251,21 +271,27 @@ def why_no_folder(student: str) -> str:
 def with_known_ids(
     listed: list[Member], known: Iterable[Person | Member], trust: str = ""
 ) -> list[Member]:
-    """Return a roster's members, with their ids in the gradebook where that knows an id or address.
+    """Return a roster's members; who is ``known`` by an id or address has the id known so far.
 
     Raises ``UserError`` where a row has the number of one person and the name of another.
     """
     people = [Member(person) if isinstance(person, Person) else person for person in known]
     known_class, slips, members = Class({member.id: member for member in people}), [], []
     for member in listed:
-        by_key = {key: known_class.by_key([key[1]], key[0]) for key in sorted(member.keys)}
-        named = known_class.named(member.called)
+        by_key = {key: known_class.ids_by_key([key[1]], key[0]) for key in sorted(member.keys)}
+        named = known_class.ids_by_known_name(member.full_names)
         same = set().union(*by_key.values())
         for (_, key), who in by_key.items():
             if settle_owner(who, named, trust) is None:
-                name = one_line(member.called[0], 60)
+                name = one_line(member.full_names[0], 60)
                 slips.append(
-                    Slip(str(member), key, name, known_class.listed(who), known_class.listed(named))
+                    Slip(
+                        str(member),
+                        key,
+                        name,
+                        known_class.members_in_words(who),
+                        known_class.members_in_words(named),
+                    )
                 )
                 break
         if trust == "names" and len(named) == 1:

@@ -47,13 +47,13 @@ COPY = re.compile(r"(\(\d+\)|-\d+)$")
 
 
 class OwnerClaim(NamedTuple):
-    """Whose a file may be.
+    """What a file's path says of whose the file is.
 
     ``names`` are ids, addresses or names of a person, the likeliest first, ``ids`` those of them
     that are no names.
 
-    Files of a download with one ``key`` were handed in together. ``number`` is the platform's of
-    the person, ``rivals`` are what else in the name could be that number, ``order`` rises with
+    Files of a download with one ``key`` were handed in together. ``number`` is the platform's for
+    the person, ``rivals`` are other numbers in the name that could be it, ``order`` rises with
     time, ``at`` is the time in the platform's own words. ``outer`` and ``inner`` are the parts of
     the path above and below the one that made the claim, which may name somebody as well.
     """
@@ -72,13 +72,13 @@ class OwnerClaim(NamedTuple):
     inner: tuple[str, ...] = ()
 
 
-def claim(
+def claim_of_path(
     path: PurePosixPath, assignment: str, likely: str = "", around: tuple[str, ...] = ()
 ) -> OwnerClaim | None:
-    """Return whose the file at this path is, or None where the path names nobody.
+    """Return what the path of a file says of its owner, or None where it names nobody.
 
     A part that could be Moodle's and Canvas' is read as that of the ``likely`` one. ``around`` are
-    the names of what the file was in.
+    the names of the download and of the archives that the file was in.
     """
     for place, part in enumerate(path.parts):
         rest, outer = path.parts[place + 1 :], (*around, *path.parts[:place])
@@ -92,16 +92,16 @@ def claim(
             return OwnerClaim("nbgrader", (named["name"],), file, part, at=at, outer=outer)
         if place and rest and part.casefold() == assignment.casefold():
             *outer, owner = outer
-            below, file = claim_by_path(PurePosixPath(*rest), assignment), PurePosixPath(*rest)
+            below, file = claim_by_own_names(PurePosixPath(*rest), assignment), PurePosixPath(*rest)
             inner = below.names if below else ()
             return OwnerClaim("nbgrader", (owner,), file, owner, outer=tuple(outer), inner=inner)
-    return claim_by_path(path, assignment, around)
+    return claim_by_own_names(path, assignment, around)
 
 
 def likeliest_scheme(paths: Iterable[PurePosixPath], assignment: str) -> str:
-    """Return whose form most files of a download have.
+    """Return the platform in whose form most files of a download are named.
 
-    What one student calls files does not change it.
+    So what a single student calls files does not decide it.
     """
     votes = dict.fromkeys(PLATFORMS, 0)
     for path in paths:
@@ -110,19 +110,22 @@ def likeliest_scheme(paths: Iterable[PurePosixPath], assignment: str) -> str:
     return max(votes, key=lambda form: votes[form])
 
 
-def moodle(part: str, rest: tuple[str, ...], assignment: str) -> OwnerClaim | None:
-    """Return a claim by a folder's name as Moodle gives it, or by a file's."""
+def moodle_claim(part: str, rest: tuple[str, ...], assignment: str) -> OwnerClaim | None:
+    """Return the claim of a folder's or a file's name of Moodle's form; None for another.
+
+    ``rest`` are the parts of the path below: with them ``part`` is a folder.
+    """
     match = MOODLE.fullmatch(part) if rest else MOODLE.match(part)
     file = PurePosixPath(*rest) if rest else PurePosixPath(part[match.end() :] if match else "")
     if not match or not file.name:
         return None
     name, number = match["name"].strip(), match["number"]
-    rivals = () if rest else rivals_of(part, "moodle", number, assignment)
+    rivals = () if rest else rival_numbers(part, "moodle", number, assignment)
     return OwnerClaim("moodle", (name,), file, f"{name}_{number}", (), number, rivals)
 
 
-def canvas(part: str, rest: tuple[str, ...], assignment: str) -> OwnerClaim | None:
-    """Return a claim by a file's name as Canvas gives it."""
+def canvas_claim(part: str, rest: tuple[str, ...], assignment: str) -> OwnerClaim | None:
+    """Return the claim of a file's name of Canvas' form; None for another."""
     if rest:
         return None
     if match := CANVAS.fullmatch(part):
@@ -135,26 +138,29 @@ def canvas(part: str, rest: tuple[str, ...], assignment: str) -> OwnerClaim | No
         return None
     number, file = match.groupdict().get("number", ""), PurePosixPath(match["file"])
     late = part[match.end("name") :].casefold().startswith("_late_")
-    rivals = rivals_of(part, "canvas", number, assignment)
+    rivals = rival_numbers(part, "canvas", number, assignment)
     return OwnerClaim(
         "canvas", (match["name"],), file, number, (), number, rivals, order, late=late
     )
 
 
-PLATFORMS = {"moodle": moodle, "canvas": canvas}
+PLATFORMS = {"moodle": moodle_claim, "canvas": canvas_claim}
 
 
-def rivals_of(part: str, form: str, number: str, assignment: str) -> tuple[str, ...]:
-    """Return the other numbers that a name could mean, but one right before the assignment's."""
+def rival_numbers(part: str, form: str, number: str, assignment: str) -> tuple[str, ...]:
+    """Return other numbers in a name that could be the platform's, if the student chose the rest.
+
+    One right before the assignment's name is part of that.
+    """
     matches = NUMBER_IN_FILE_NAME[form].finditer(part)
     other = {m[1] for m in matches if not part.startswith(assignment, m.end() + 1)}
     return tuple(other - {number})
 
 
-def claim_by_path(
+def claim_by_own_names(
     path: PurePosixPath, assignment: str, around: tuple[str, ...] = ()
 ) -> OwnerClaim | None:
-    """Return a claim by a name in a path: the file's own, or a folder's, the nearest first."""
+    """Return a claim by the names in a path: the file's, then its folders', the nearest first."""
     stem = COPY.sub("", path.name.partition(".")[0])
     without_assignment = re.sub(re.escape(assignment), "", stem, flags=re.IGNORECASE).strip(" _-+.")
     names = (without_assignment, *reversed((*around, *path.parts[:-1])))

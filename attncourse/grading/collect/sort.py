@@ -1,4 +1,4 @@
-"""Whose the files of a download are: each file with its owner, or left with a reason."""
+"""Sorting the files of downloads by their owners; a file of nobody is left with a reason."""
 
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -20,7 +20,7 @@ from attncourse.grading.collect.owners import (
     ROSTER_WITH_NUMBERS_HINT,
     Slipped,
     TestStudent,
-    owners,
+    owners_claimed,
     why_nobodys,
 )
 from attncourse.grading.collect.roster import Class
@@ -28,7 +28,7 @@ from attncourse.grading.collect.schemes import (
     MAX_CHARACTERS_OF_PATH,
     MAX_FOLDERS_OF_PATH,
     OwnerClaim,
-    claim,
+    claim_of_path,
     likeliest_scheme,
 )
 from attncourse.grading.course.choosing import Ungraded
@@ -40,10 +40,10 @@ FILES_BESIDE_WORK = (gradescope.METADATA, "timestamp.txt")
 
 
 class Owned(NamedTuple):
-    """A file and whose it is, in the ``drop``-th download.
+    """A file with its owner; it is from download number ``drop``.
 
-    ``sure``: by more than a name. ``packed``: in an archive in it, which anybody may have made.
-    ``group`` is the name of a group that has handed it in, each of whose members owns it.
+    ``sure``: by more than a name. ``packed``: in an archive in the download, which anybody may have
+    made. ``group`` is the name of a group that has handed it in, each of whose members owns it.
     """
 
     student: str
@@ -63,9 +63,9 @@ class Left(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """Where files come from: the ``drop``-th download, or an archive so deep in it.
+    """Where files come from: download number ``drop``, or an archive in it at some ``depth``.
 
-    ``around`` are the names of the download and of the archives, ``room`` what these may still
+    ``around`` are the names of the download and of the archives, ``room`` how much these may still
     hold, ``likely`` the platform, ``exports`` what Gradescope says of the files.
     """
 
@@ -79,7 +79,7 @@ class Origin(NamedTuple):
 
 @dataclass
 class Sorting:
-    """The files of all downloads, by student; ``left`` are those that are nobody's.
+    """The files of all downloads, ``owned`` by student; ``left`` are those of nobody.
 
     ``remarks`` collect notes on skipped files that nobody has to act on.
     """
@@ -91,18 +91,19 @@ class Sorting:
     owned: dict[str, list[Owned]] = field(default_factory=dict)
     slips: list[Slip] = field(default_factory=list)
 
-    def add(self, path: Path, drop: int, stack: ExitStack) -> None:
-        """Sort one download, the ``drop``-th that was named."""
+    def add_download(self, path: Path, drop: int, stack: ExitStack) -> None:
+        """Sort the files of one download, number ``drop`` of those that were named."""
         items = list(download_items(path, self.name, stack, self.leave))
         source = Origin(drop, (path.name.partition(".")[0],), ArchiveRoom())
         exports = gradescope.read_exports(items, lambda p: self._has_owner(p, source), self.leave)
-        self._sort(items, source._replace(exports=exports))
+        self._sort_files(items, source._replace(exports=exports))
 
     def leave(self, path: str, reason: str) -> None:
-        """Note a file that is nobody's, with the reason."""
+        """Note that a file is nobody's, and the reason."""
         self.left.append(Left(path, reason))
 
-    def _sort(self, items: list[Item], source: Origin) -> None:
+    def _sort_files(self, items: list[Item], source: Origin) -> None:
+        """Find the owners of files from one origin; note those of nobody, and slips."""
         source = source._replace(likely=likeliest_scheme((i.names[0] for i in items), self.name))
         for item in items:
             try:
@@ -111,7 +112,7 @@ class Sorting:
                     or len(item.names[0].parts) > MAX_FOLDERS_OF_PATH
                 ):
                     raise Ungraded("its path is longer than any platform's: rename it")
-                self._place(item, source)
+                self._find_owners(item, source)
             except TestStudent as problem:
                 self.remarks.append(f"{item.shown}: {problem}")
             except Slipped as problem:
@@ -119,25 +120,26 @@ class Sorting:
             except Ungraded as problem:
                 self.leave(item.shown, str(problem))
 
-    def _place(self, item: Item, source: Origin) -> None:
-        """Find a file's owners; of an archive that nobody claims, those of the files in it.
+    def _find_owners(self, item: Item, source: Origin) -> None:
+        """Enter a file with its owners; of an archive that nobody claims, the files in it.
 
-        What a platform's name claims is never opened for the names in it, whoever is meant.
+        Raises ``Ungraded`` for a file of nobody. An archive whose name a platform wrote is never
+        opened to look for names in it, whoever is meant.
         """
         first, doubts, claims = item.names[0], [], []
         said = gradescope.gradescope_claims(first, source.exports)
         for path in item.names:
-            claims = self._claims(path, source) if said is None else said
+            claims = self._claims_of(path, source) if said is None else said
             claims_and_owners = []
             for owner_claim in claims:
                 try:
                     claims_and_owners += [
-                        (owner_claim, *of) for of in owners(owner_claim, self.people)
+                        (owner_claim, *of) for of in owners_claimed(owner_claim, self.people)
                     ]
                 except Ungraded as doubt:
                     doubts.append(doubt)
             for owner_claim, student, sure in claims_and_owners:
-                group = self.people.group(owner_claim.names)[0]
+                group = self.people.group_named(owner_claim.names)[0]
                 owned = Owned(
                     student, owner_claim, item, source.drop, sure, source.depth > 0, group
                 )
@@ -146,34 +148,38 @@ class Sorting:
                 return
         if doubts:
             raise doubts[0]
-        files, loose = (
-            None,
-            said is None and not any(owner_claim.platform for owner_claim in claims),
-        )
-        if loose and first.suffix.casefold() == ".zip":
+        files = None
+        is_platforms = said is not None or any(owner_claim.platform for owner_claim in claims)
+        if not is_platforms and first.suffix.casefold() == ".zip":
             files = archive_items(item, self.name, source.depth, source.room, self.leave)
         if files is not None:
             around = (*source.around, first.stem)
-            self._sort(list(files), source._replace(around=around, depth=source.depth + 1))
+            self._sort_files(list(files), source._replace(around=around, depth=source.depth + 1))
         elif first.name not in FILES_BESIDE_WORK:
-            named = not (source.depth or first.parts[1:]) and first.stem.startswith(source.around)
-            no_archive = named and first.suffix.casefold() != ".ipynb"  # that could be opened
-            raise Ungraded(why_nobodys(claims, self.people) + NO_ZIP * no_archive)
+            reason = why_nobodys(claims, self.people)
+            # A single file that was named itself, where a download's archive was expected.
+            is_named = not (source.depth or first.parts[1:]) and first.stem.startswith(
+                source.around
+            )
+            if is_named and first.suffix.casefold() != ".ipynb":
+                reason += NO_ZIP
+            raise Ungraded(reason)
 
-    def _claims(self, path: PurePosixPath, source: Origin) -> list[OwnerClaim]:
-        path_claim = claim(path, self.name, source.likely, source.around)
+    def _claims_of(self, path: PurePosixPath, source: Origin) -> list[OwnerClaim]:
+        """Return the claim of a path as a list, empty where the path names nobody."""
+        path_claim = claim_of_path(path, self.name, source.likely, source.around)
         return [path_claim] if path_claim else []
 
     def _has_owner(self, path: PurePosixPath, source: Origin) -> bool:
-        """True if a path belongs to a student: its metadata file is then theirs, no export's."""
-        claims = self._claims(path, source)
+        """True if a path is a student's, so that a metadata file there is no export's."""
+        claims = self._claims_of(path, source)
         return any(
-            owner_claim.platform or any(map(self.people.meant, owner_claim.names))
+            owner_claim.platform or any(map(self.people.ids_meant_by, owner_claim.names))
             for owner_claim in claims
         )
 
-    def part_twins(self) -> None:
-        """Leave files that only a name gives to somebody, where two bear that name.
+    def leave_namesakes(self) -> None:
+        """Leave files that only a name gives to a student, if two people have that name.
 
         A platform has one number for one person, so two numbers are two people.
         """

@@ -12,8 +12,8 @@ RecordedCells = dict[str, tuple[Any, float | None]]  # checksum and points by gr
 ADDED_CELLS_FILE = "added_cells.csv"
 
 
-def differences(old: RecordedCells, new: RecordedCells) -> Iterator[str]:
-    """Yield a sentence for each change of the graded cells."""
+def changes_of_cells(old: RecordedCells, new: RecordedCells) -> Iterator[str]:
+    """Yield a sentence for each graded cell that is new, gone or changed between two records."""
     before = {name: points for name, (_, points) in old.items() if points is not None}
     after = {name: points for name, (_, points) in new.items() if points is not None}
     for name in (name for name in after if name not in before):
@@ -30,7 +30,7 @@ def differences(old: RecordedCells, new: RecordedCells) -> Iterator[str]:
 
 
 def keep_added(course: Path, name: str, ids: list[str]) -> None:
-    """Note cells that an assignment has got since it was released: older copies lack them."""
+    """Note the ids of cells that an assignment has got since its release, which copies lack."""
     if ids:
         before = added_cells(course, name)
         rows = [("cell",), *((cell_id,) for cell_id in (*before, *ids))]
@@ -38,6 +38,6 @@ def keep_added(course: Path, name: str, ids: list[str]) -> None:
 
 
 def added_cells(course: Path, name: str) -> tuple[str, ...]:
-    """Return the cells that an assignment has got since it was released."""
+    """Return the ids of cells that an assignment has got since its release."""
     _, rows = records_in(course / "reports" / name / ADDED_CELLS_FILE)
     return tuple(dict.fromkeys(row["cell"] for row in rows if row.get("cell")))

@@ -1,4 +1,4 @@
-"""Which of several files is the notebook that somebody wants graded: by name, then by age."""
+"""Choosing, among several files, the notebook that somebody wants graded: by name, then age."""
 
 import re
 from pathlib import PurePosixPath
@@ -16,7 +16,7 @@ TEXT_SUFFIXES = (
 
 
 class HandedFile(NamedTuple):
-    """A file, by its path in the student's folder or in an archive, and when it was changed."""
+    """A file by its path, in the student's folder or in an archive, and when it was changed."""
 
     path: PurePosixPath
     time: float = 0.0
@@ -33,13 +33,14 @@ class HandedFile(NamedTuple):
 
 
 class Ungraded(Exception):
-    """There is something, and it is not graded: the text says why and what to do."""
+    """A hand-in that is there and is not graded: the text says why, and what to do."""
 
 
-def choose(files: list[HandedFile], name: str) -> HandedFile | None:
-    """Return the one that counts among files: a notebook, else an archive, else a notebook as text.
+def choose_file(files: list[HandedFile], name: str) -> HandedFile | None:
+    """Return the file that counts: a notebook, else an archive, else a notebook saved as text.
 
-    Raises ``Ungraded`` where there are several and nobody can know which.
+    None if there is none of them. Raises ``Ungraded`` where there are several and nobody can know
+    which is meant.
     """
     for endings in (*NOTEBOOKS, *TEXT_SUFFIXES):
         kind = [f for f in files if f.name.endswith(endings)]
@@ -56,26 +57,27 @@ def choose(files: list[HandedFile], name: str) -> HandedFile | None:
 
 
 def copy_number(piece: HandedFile, name: str) -> int | None:
-    """Return the number that a browser or a platform has put behind the assignment's name, or None.
+    """Return the number that a browser or platform has put behind the assignment's name.
 
-    It is 0 for the name itself: ``05_kqv.ipynb``, ``05_kqv (1).ipynb``, ``05_kqv-1.ipynb``.
+    It is 0 for the name itself, as in ``05_kqv.ipynb``, ``05_kqv (1).ipynb``, ``05_kqv-1.ipynb``,
+    and None for another name.
     """
     match = re.fullmatch(re.escape(name.casefold()) + COPY, piece.name)
     return int(match[1] or match[2] or 0) if match else None
 
 
 def copies_of_assignment(files: list[HandedFile], name: str) -> list[HandedFile]:
-    """Return the files that are called as the assignment is, numbered copies among them."""
+    """Return the files that have the assignment's name, with a copy's number or without."""
     return [f for f in files if copy_number(f, name) is not None]
 
 
 def newest_file(files: list[HandedFile], name: str) -> HandedFile:
-    """Return the one changed last; of several from one moment, that of the highest number."""
+    """Return the file that was changed last; of several from one moment, the highest copy."""
     return max(files, key=lambda f: (f.time, copy_number(f, name) or 0))
 
 
 def listed_paths(files: list[HandedFile]) -> str:
-    """Return the paths of some files in a line, the first of many."""
+    """Return the paths of files in a line, the first few of many."""
     names = [file.shown for file in files[:MAX_FILES_NAMED]]
     if len(files) > MAX_FILES_NAMED:
         names.append("…")

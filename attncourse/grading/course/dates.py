@@ -1,4 +1,4 @@
-"""Dates of a course: one reader for every file, in the class's time zone.
+"""Dates in a course's files, all read by one reader, in the class's time zone.
 
 Moments are kept as nbgrader keeps them, in UTC and without a zone. A text becomes a moment only
 where it is a whole date with a time. One without a zone is in the course's,
@@ -8,6 +8,7 @@ not at all, that counts which is better for students: the later for what is due,
 what was handed in.
 """
 
+import math
 import re
 import unicodedata
 from collections import defaultdict
@@ -40,7 +41,7 @@ LANGUAGES = (
 
 
 def due_of(config: "Config", name: str) -> datetime | None:
-    """Return when an assignment is due by ``c.Assignments.due = {"05_kqv": "…"}`` in settings."""
+    """Return when an assignment is due by ``c.Assignments.due = {"05_kqv": "…"}``; else None."""
     due_dates = config.Assignments.get("due", {})
     if not isinstance(due_dates, dict):
         raise UserError('c.Assignments.due: expected {"05_kqv": "2026-10-12 23:59"}')
@@ -79,9 +80,10 @@ def named_zone(name: str) -> ZoneInfo:
 def parse_instant(
     text: str, zone: tzinfo | None, *, pick: Callable[..., datetime] = min
 ) -> datetime:
-    """Return the moment that a text names, in UTC.
+    """Return the moment that a text names, in UTC, without a zone.
 
-    Raises ``ValueError`` that says what is missing.
+    ``pick`` chooses of two moments that the clocks show alike. Raises ``ValueError`` that says what
+    is missing in the text.
     """
     return moment_in(text, zone, pick)[0]
 
@@ -89,9 +91,10 @@ def parse_instant(
 def moment_in(
     text: str, zone: tzinfo | None, pick: Callable[..., datetime] = min
 ) -> tuple[datetime, bool]:
-    """Return the moment that a text names, in UTC, and whether the text says in which zone it is.
+    """Return the moment that a text names, in UTC, and whether the text itself says in which zone.
 
-    Of the two that an hour means which clocks show twice, ``pick`` chooses.
+    ``pick`` chooses of two moments that the clocks show alike. Raises ``ValueError``, and
+    ``NoZone`` where neither the text nor ``zone`` says in which zone it is.
     """
     text, shown = text.strip(), one_line(text, 60)
     if NO_TIME.fullmatch(text):
@@ -104,13 +107,17 @@ def moment_in(
     region_zone = named_zone(region[1]) if region else None
     plain = plain[: region.start()] if region else plain
 
-    def behind(letters: str | None, seconds: int | None) -> tzinfo | None:
+    def zone_behind(letters: str | None, seconds: int | None) -> tzinfo | None:
+        """Return the zone of a time for dateutil, which asks with what stands behind it.
+
+        That is None twice where nothing does. A region's name, taken off before, says it by itself.
+        """
         return region_zone or parse_offset(letters, seconds, zone)
 
-    moments = set(date_readings(plain, behind)) or {
+    moments = set(date_readings(plain, zone_behind)) or {
         moment
         for words in LANGUAGES.split()
-        for moment in date_readings(translated_date(plain, words), behind)
+        for moment in date_readings(translated_date(plain, words), zone_behind)
     }
     if not moments:
         raise ValueError(f"{shown} is no date: expected one such as 2026-10-12 23:59")
@@ -129,16 +136,16 @@ def moment_in(
 
 
 def in_utc(local: datetime, pick: Callable[..., datetime] = max) -> datetime:
-    """Return a moment by some clocks, in UTC; of two that these show alike, the one to ``pick``."""
+    """Return a zoned moment in UTC; ``pick`` chooses of two that its clocks show alike."""
     both = (local.replace(fold=fold).astimezone(UTC) for fold in (0, 1))
     return pick(both).replace(tzinfo=None)
 
 
-def date_readings(text: str, behind: Callable[..., tzinfo | None]) -> Iterator[datetime]:
-    """Yield the dates that dateutil reads, if the text holds a whole date.
+def date_readings(text: str, zone_behind: Callable[..., tzinfo | None]) -> Iterator[datetime]:
+    """Yield the dates that dateutil reads in a text, none if the text holds no whole date.
 
     A month before a day is told from a day before a month by a point between them, or not at all.
-    ``behind`` makes a zone of what stands behind a time.
+    ``zone_behind`` makes a zone of the letters or the offset behind a time.
     """
     from dateutil.parser import parse
 
@@ -147,7 +154,8 @@ def date_readings(text: str, behind: Callable[..., tzinfo | None]) -> Iterator[d
     for day_first in orders:
         try:
             first, second = (
-                parse(text, default=day, dayfirst=day_first, tzinfos=behind) for day in OTHER_DAYS
+                parse(text, default=day, dayfirst=day_first, tzinfos=zone_behind)
+                for day in OTHER_DAYS
             )
         except Letters as error:
             raise ValueError(str(error)) from None
@@ -158,13 +166,14 @@ def date_readings(text: str, behind: Callable[..., tzinfo | None]) -> Iterator[d
 
 
 class Letters(Exception):
-    """Letters behind a time that are no zone's, or several'."""
+    """Letters behind a time that are no zone's, or may be several zones'."""
 
 
 def parse_offset(letters: str | None, seconds: int | None, zone: tzinfo | None) -> tzinfo | None:
-    """Return the zone that stands behind a time, in letters or as its difference from UTC.
+    """Return the zone that stands behind a time, by its letters or by seconds from UTC.
 
-    Letters mean what they do in the course's zone, or else what they do wherever they are used.
+    Letters mean what they do in the course's ``zone``, or else what they do wherever they are used.
+    None where nothing stands there.
     """
     if seconds is not None:
         return timezone(timedelta(seconds=seconds))
@@ -188,7 +197,7 @@ def parse_offset(letters: str | None, seconds: int | None, zone: tzinfo | None) 
 
 @cache
 def offsets_of_letters() -> dict[str, frozenset[timedelta]]:
-    """Return the offsets that a zone's letters (CEST, say) stand for, wherever they are used."""
+    """Return, by the letters of a zone (CEST, say), all offsets from UTC that they stand for."""
     by_letters: dict[str, set[timedelta]] = defaultdict(set)
     for zone in map(ZoneInfo, available_timezones()):
         for day in WINTER_AND_SUMMER_DAYS:
@@ -197,8 +206,8 @@ def offsets_of_letters() -> dict[str, frozenset[timedelta]]:
 
 
 def translated_date(text: str, language: str) -> str:
-    """Return a date of another language with an English month and no day of the week."""
-    known = vocabulary(language)
+    """Return a date of another language with its month in English and no day of the week."""
+    known = words_of_dates(language)
     longest = sorted(map(re.escape, known), key=len, reverse=True)
     word = re.compile(rf"(?<![^\W\d_])(?:{'|'.join(longest)})\.?(?![^\W\d_])", re.IGNORECASE)
     spaced = re.sub(r"(?<=\d)([年月日년월일])", r"\1 ", text)
@@ -207,8 +216,8 @@ def translated_date(text: str, language: str) -> str:
 
 
 @cache
-def vocabulary(language: str) -> dict[str, str]:
-    """Return the words of a language's dates, with what stands for them in English."""
+def words_of_dates(language: str) -> dict[str, str]:
+    """Return the words in a language's dates, each with what stands for it in English."""
     from babel import Locale
 
     locale = Locale.parse(language)
@@ -226,7 +235,7 @@ def vocabulary(language: str) -> dict[str, str]:
 
 
 def moment_in_stamp(moment: datetime) -> str:
-    """Return a moment as ``timestamp.txt`` holds it."""
+    """Return a moment as text for ``timestamp.txt``, in UTC."""
     return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
 
 
@@ -236,31 +245,37 @@ def on_course_clock(zone: Zone, moment: datetime) -> datetime:
 
 
 def moment_in_tables(zone: Zone, moment: datetime) -> str:
-    """Return a moment by the course's clocks, for tables, which can be read again anywhere."""
+    """Return a moment by the course's clocks as text that can be read again, for tables."""
     return f"{on_course_clock(zone, moment):%Y-%m-%d %H:%M:%S %z}"
 
 
 def shown_in(zone: Zone, moment: datetime) -> str:
-    """Return a moment by the course's clocks, for people."""
+    """Return a moment by the course's clocks as text for people."""
     return f"{on_course_clock(zone, moment):%Y-%m-%d %H:%M} {zone.key if zone else 'UTC'}"
 
 
 def days_after(due: datetime, days: float, zone: Zone) -> datetime:
-    """Return the moment so many days later, at the same time by the course's clocks."""
+    """Return the moment ``days`` after one, at the same time by the course's clocks."""
     local = on_course_clock(zone, due).replace(tzinfo=None) + timedelta(days=days)
     return in_utc(local.replace(tzinfo=zone or UTC))
 
 
 def time_between(start: datetime, end: datetime, zone: Zone) -> timedelta:
-    """Return the time between two moments by the course's clocks: from noon to noon is a day."""
+    """Return the time between two moments by the course's clocks: noon to noon is a day."""
     first, last = (on_course_clock(zone, moment).replace(tzinfo=None) for moment in (start, end))
     return last - first
 
 
 def span_in_words(seconds: float) -> str:
-    """Write a duration as a person says it."""
-    if seconds < 3600:
-        return f"{max(1, round(seconds / 60))} min"
+    """Return a duration in words, rounded up: what is over a day is more than 1 day."""
+    if (minutes := up_to(seconds / 60)) < 60:
+        return f"{max(1, minutes):g} min"
     if seconds < 86400:
-        return f"{seconds / 3600:.1f} h"
-    return count(round(seconds / 86400, 1), "day")
+        return f"{up_to(seconds / 3600, digits=1):.1f} h"
+    return count(up_to(seconds / 86400, digits=1), "day")
+
+
+def up_to(number: float, digits: int = 0) -> float:
+    """Return a number rounded up; what is a rounding error of floats above stays below."""
+    scale = 10**digits
+    return math.ceil(round(number * scale, 6)) / scale

@@ -1,10 +1,6 @@
-"""More time for single students: kept in ``extensions.csv``, and entered where nbgrader looks.
+"""More time for single students: read from and written to ``extensions.csv``.
 
-nbgrader keeps an extension with a submission, which there is none of before the student has handed
-in. So the file is what counts: whichever way a submission is graded, its extension is entered with
-it. One that only the gradebook has, from nbgrader's ``grant_extension``, stays. Days are counted by
-the class's clocks: two days from noon end at noon. The column ``late_days`` is what a student takes
-of the days that the term allows, ``days`` what a person has given besides.
+It is entered where nbgrader looks for it, too.
 """
 
 import math
@@ -26,13 +22,13 @@ MAX_EXTENSION_DAYS = 3650
 
 
 class ExtensionDays(NamedTuple):
-    """The further days of a student: given by a person, and taken of those that the term allows."""
+    """A student's further days: ``granted`` by a person, ``taken`` of the late days of the term."""
 
     granted: float
     taken: float = 0
 
     def length(self, due: datetime | None, zone: Zone) -> timedelta:
-        """Return the length of the extension after a due date."""
+        """Return how much later the work is due than at ``due``, by the course's clocks."""
         days = self.granted + self.taken
         return days_after(due, days, zone) - due if due else timedelta(days=days)
 
@@ -42,7 +38,7 @@ Extensions = dict[tuple[str, str], ExtensionDays]
 
 
 def read_extensions(course: Path) -> Extensions:
-    """Return the extensions by student and assignment."""
+    """Return the extensions by (student, assignment); none where there is no table."""
     path = course / EXTENSIONS_FILE
     if not os.path.lexists(path):
         return {}
@@ -69,7 +65,7 @@ def read_extensions(course: Path) -> Extensions:
 
 
 def days_in(text: str) -> float:
-    """Return a number of days; raise ``ValueError`` for what is none."""
+    """Return a number of days from a cell; raise ``ValueError`` if it is none."""
     days = float(text.replace(",", "."))
     if not (math.isfinite(days) and 0 <= days <= MAX_EXTENSION_DAYS):
         raise ValueError(f"expected 0 to {MAX_EXTENSION_DAYS} days, got {days:g}")
@@ -77,7 +73,7 @@ def days_in(text: str) -> float:
 
 
 def write_extensions(course: Path, extensions: Extensions) -> Path:
-    """Write the table of extensions, in the place of the one before."""
+    """Write the table of extensions in place of the one before; return its path."""
     head: tuple[str, ...] = EXTENSIONS_HEAD
     rows: list[tuple] = [(*who, more.granted) for who, more in sorted(extensions.items())]
     if any(more.taken for more in extensions.values()):

@@ -35,11 +35,11 @@ MAX_CHARACTERS_OF_ID = 128  # characters of a student's name, as many as nbgrade
 
 @dataclass(frozen=True)
 class Submission:
-    """A student's submission.
+    """What a student's folder holds for an assignment.
 
-    ``data`` is None where there is nothing to grade: ``status`` is then "missing", or
-    "unreadable" for what is there and is no file that could be read; ``reason`` says why.
-    ``named`` is False where ``student`` stands in for a name that no gradebook can hold.
+    ``data`` is None where there is nothing to grade: ``status`` is then "missing", or "unreadable"
+    for what is there and is no file that could be read; ``reason`` says why. ``named`` is False
+    where ``student`` stands in for a name that no gradebook can hold.
     """
 
     student: str
@@ -52,7 +52,7 @@ class Submission:
 
 
 def find_assignment(course: Path, name: str) -> Assignment:
-    """Return the assignment of that name, from the instructor's solved notebook, in its variant."""
+    """Return the assignment of that name, read from its solved notebook, in its variant."""
     source = course / "solutions"
     if not source.is_dir():
         raise UserError(f"no folder {source}: run this in the course's folder or name it: --course")
@@ -63,14 +63,14 @@ def find_assignment(course: Path, name: str) -> Assignment:
 
 
 def folders_in(place: Path) -> list[str]:
-    """Return the names of the folders in a folder, hidden ones aside."""
+    """Return the names of the folders in a folder, in order, hidden ones left out."""
     if not place.is_dir():
         return []
     return sorted(p.name for p in place.iterdir() if p.is_dir() and not p.name.startswith("."))
 
 
 def releasable_assignments(course: Path) -> list[str]:
-    """Return the assignments with a solved notebook; raise ``UserError`` where there are none."""
+    """Return the names of assignments with a solved notebook; raise ``UserError`` for none."""
     source = course / "solutions"
     names = [name for name in folders_in(source) if (source / name / f"{name}.ipynb").is_file()]
     if not names:
@@ -79,7 +79,7 @@ def releasable_assignments(course: Path) -> list[str]:
 
 
 def require_known(name: str, known: list[str]) -> None:
-    """Raise ``UserError`` where no assignment is called so, with the nearest that is."""
+    """Raise ``UserError`` if no assignment has this name, with the nearest one that is known."""
     if name not in known:
         hint = did_you_mean(name, known, 0.4) or "."
         listed = f"There are: {', '.join(known)}" if known else "There are none"
@@ -87,7 +87,7 @@ def require_known(name: str, known: list[str]) -> None:
 
 
 def find_students(course: Path, name: str, student: str | None = None) -> list[str]:
-    """Return who has a folder in ``submitted``, or the one who was asked for; in order."""
+    """Return the ids of students with a folder in ``submitted``, or the one asked for, in order."""
     folder = course / "submitted"
     if not folder.is_dir():
         raise UserError(
@@ -97,27 +97,27 @@ def find_students(course: Path, name: str, student: str | None = None) -> list[s
     if student is not None and student not in students:
         hint = did_you_mean(student, students)
         raise UserError(f"no student is called {student} in {folder}{hint}")
-    if student is not None and Forgotten(course).has(student):
+    if student is not None and Forgotten(course).has_id(student):
         raise UserError(FORGOTTEN.format(student))
-    out = kept_out(course)
+    out = folders_of_forgotten(course)
     students = [student_id for student_id in students if student_id not in out]
     if not students:
         raise UserError(f"{folder} is empty: put notebooks at {folder}/STUDENT/{name}/{name}.ipynb")
     return [s for s in students if student in (None, s)]
 
 
-def kept_out(course: Path) -> list[str]:
-    """Return the folders in ``submitted`` of forgotten people, whose work is not graded."""
+def folders_of_forgotten(course: Path) -> list[str]:
+    """Return the folders in ``submitted`` that are forgotten people's, whose work is not graded."""
     forgotten = Forgotten(course)
     return [
         folder
         for folder in student_folders(course / "submitted", places=True)
-        if forgotten.has(folder)
+        if forgotten.has_id(folder)
     ]
 
 
 def nobodys_files(course: Path, name: str) -> list[str]:
-    """Return a line on the files in ``submitted`` in no student's folder, if there are any."""
+    """Return a line on files in ``submitted`` that are in no student's folder; none without any."""
     files = student_folders(course / "submitted", places=False)
     loose_files = [
         HandedFile(PurePosixPath(file)) for file in files if file not in IGNORED_FILE_NAMES
@@ -131,7 +131,7 @@ def nobodys_files(course: Path, name: str) -> list[str]:
 
 
 def student_folders(folder: Path, *, places: bool) -> list[str]:
-    """Return the students' folders in ``submitted``, links to such among them; or what is none."""
+    """Return what is a student's folder in ``submitted``, or a link to one, and what is not."""
     with os.scandir(folder) as entries:
         seen = [entry for entry in entries if entry.name[0] != "."]
         real = {e.name for e in seen if e.is_dir(follow_symlinks=False)}
@@ -140,13 +140,13 @@ def student_folders(folder: Path, *, places: bool) -> list[str]:
 
 
 def read_submissions(course: Path, name: str, students: list[str]) -> Iterator[Submission]:
-    """Yield each student's submission, read when it is asked for."""
+    """Yield each student's submission, read only when it is asked for."""
     for student in students:
         yield read_submission(course, name, student)
 
 
 def read_submission(course: Path, name: str, student: str) -> Submission:
-    """Return a student's notebook, which is found or told of where it is not quite in its place."""
+    """Return a student's submission, found though it may not be quite in its place."""
     if fault := why_unusable_name(student):
         reason = f"the folder's name {fault}"
         return Submission(
@@ -171,7 +171,7 @@ def read_submission(course: Path, name: str, student: str) -> Submission:
 
 
 def why_unusable_name(student: str) -> str:
-    """Say what is wrong with a student's name that no table or file can hold; "" if nothing is."""
+    """Return what is wrong with a student's name that no table or file can hold; "" if nothing."""
     if any(unicodedata.category(c) in ("Cc", "Cs") for c in student):
         return "holds bytes or control characters that no name has"
     if len(student) > MAX_CHARACTERS_OF_ID or len(student.encode()) > 200:
@@ -180,28 +180,28 @@ def why_unusable_name(student: str) -> str:
 
 
 def shown_folder_name(student: str) -> str:
-    """Return a name that can be shown and written, as distinct as the one it stands for."""
+    """Return a name in place of one that cannot be shown and written, distinct for each."""
     raw = os.fsencode(student)
     shown = printable(raw.decode("utf-8", "backslashreplace"), 30)
     return f"{shown} ({hashlib.sha256(raw).hexdigest()[:8]})"
 
 
 def timestamp_in(place: Path) -> str:
-    """Return the text of ``timestamp.txt``, which says when it was handed in; or nothing."""
+    """Return the text of ``timestamp.txt`` in a folder, when it was handed in; "" without one."""
     try:
         return read_file(place / "timestamp.txt", 1000).decode("utf-8", "replace").strip()
     except OSError:
         return ""
 
 
-def place_of_record(course: Path, name: str) -> Path:
-    """Return the path of the table that collecting keeps of an assignment."""
+def record_path(course: Path, name: str) -> Path:
+    """Return the path of the table in which collecting keeps what came from where."""
     return course / "submitted" / ".collected" / f"{name}.csv"
 
 
-def record_of(course: Path, name: str) -> dict[str, dict[str, str]]:
-    """Return the rows of ``submitted/.collected/ASSIGNMENT.csv`` by student."""
-    place = place_of_record(course, name)
+def read_record(course: Path, name: str) -> dict[str, dict[str, str]]:
+    """Return the rows of ``submitted/.collected/ASSIGNMENT.csv`` by student; none without it."""
+    place = record_path(course, name)
     head, rows = records_in(place)
     if rows and "student" not in head:
         raise UserError(f"{place} is not what collect keeps: move it away, and collect again")
@@ -209,7 +209,7 @@ def record_of(course: Path, name: str) -> dict[str, dict[str, str]]:
 
 
 def with_remarks(submission: Submission, report: Report, zone: Zone) -> Report:
-    """Return the report with what its folder has to say, which is not part of what was run."""
+    """Return the report with notes on how the hand-in was found, which is no part of the run."""
     notes, attention = report.notes, report.attention
     if submission.note:
         notes = (submission.note, *notes)

@@ -1,4 +1,4 @@
-"""Who was forgotten: nothing enters them again. Hashes are kept, of ids and of names, no words."""
+"""The people who were forgotten, so that nothing enters them again: hashes, and no words."""
 
 import hashlib
 from collections.abc import Iterable
@@ -12,18 +12,18 @@ FORGOTTEN_FILE, FORGOTTEN_HEAD = "forgotten.csv", ("person", "id_or_name")
 
 
 class Forgotten:
-    """The hashes of ids, addresses, numbers and names that were forgotten, with whose they are."""
+    """Hashes of the ids, addresses, numbers and names of forgotten people, and whose each is."""
 
     def __init__(self, course: Path) -> None:
-        """Read who was forgotten in a course; nobody was where there is no file."""
+        """Read who was forgotten in a course; nobody if there is no such file."""
         self._path = course / FORGOTTEN_FILE
         rows = records_in(self._path)[1]
         self._owners = {
             row.get(FORGOTTEN_HEAD[1], ""): row.get(FORGOTTEN_HEAD[0], "") for row in rows
         }
 
-    def has(self, *ids: str) -> bool:
-        """True if one of these ids, addresses or numbers is of somebody who was forgotten."""
+    def has_id(self, *ids: str) -> bool:
+        """True if one of these ids, addresses or numbers is a forgotten person's."""
         return any(
             hash_of_name("id", same_id(identifier)) in self._owners
             for identifier in ids
@@ -31,12 +31,12 @@ class Forgotten:
         )
 
     def has_name(self, *names: str) -> bool:
-        """True if somebody who was forgotten was called so."""
+        """True if one of these names is a forgotten person's."""
         all_spellings = (spelling for name in names for spelling in spellings(name))
         return any(hash_of_name("name", spelling) in self._owners for spelling in all_spellings)
 
     def add(self, student: str, ids: Iterable[str], names: Iterable[str]) -> None:
-        """Note that a student is to be forgotten, who is known by these ids and names as well."""
+        """Note that a student is forgotten, who is known by these ids and names, too."""
         owner = hash_of_name("person", student)
         for identifier in {student, *ids} - {""}:
             self._owners[hash_of_name("id", same_id(identifier))] = owner
@@ -45,7 +45,7 @@ class Forgotten:
         self._write()
 
     def take_back(self, student: str) -> bool:
-        """Let a student be entered again; True if they were forgotten."""
+        """Remove a student from the forgotten; return True if they were among them."""
         before, owner = len(self._owners), hash_of_name("person", student)
         self._owners = {mark: of for mark, of in self._owners.items() if of != owner}
         if len(self._owners) < before:
@@ -53,11 +53,12 @@ class Forgotten:
         return len(self._owners) < before
 
     def _write(self) -> None:
+        """Write the hashes to their file."""
         rows = sorted((owner, mark) for mark, owner in self._owners.items())
         replace_file(self._path, csv_table([FORGOTTEN_HEAD, *rows]))
 
 
 def hash_of_name(kind: str, text: str) -> str:
-    """Return the hash of an id or a name."""
+    """Return the hash of an id or a name, which ``kind`` says."""
     said = f"attncourse, a forgotten {kind}: {text}"
     return hashlib.sha256(said.encode("utf-8", "backslashreplace")).hexdigest()

@@ -1,4 +1,4 @@
-"""A student's notebook where it is not quite where it should be: found, or told of.
+"""Finding a student's notebook, though it may not be quite where it should be.
 
 What lies in the folder is read and never unpacked to the disk, and no more of it than is needed.
 """
@@ -18,7 +18,7 @@ from attncourse.grading.course.choosing import (
     NOTEBOOKS,
     HandedFile,
     Ungraded,
-    choose,
+    choose_file,
     copies_of_assignment,
     listed_paths,
     newest_file,
@@ -40,19 +40,19 @@ LINK = re.compile(rb"""(?:url=|href=)["']?(https?://[^"'<> ]+)""", re.IGNORECASE
 
 
 class NothingThere(Ungraded):
-    """There is not even something that could be meant."""
+    """Nothing was handed in that could be meant."""
 
 
 def find_notebook(home: Path, name: str, solutions: Path) -> tuple[bytes, str, Path]:
-    """Return the notebook that a student handed in for an assignment, with a note for the student.
+    """Return a student's notebook for an assignment, a note for the student, and a folder.
 
-    And the folder in which the time of submission may be written beside it.
+    In the folder the time of submission may be written beside the notebook.
 
-    It counts under its own name, in the assignment's folder or one level too high, and there the
-    newest of it and of what a browser calls *(1)*; else the only one in the assignment's folder,
-    or the only one anywhere whose name begins like the assignment's; as a notebook, else in a zip
-    archive, else saved as text. Folders of other assignments, those that are in ``solutions``, are
-    not looked into. Notebooks and archives that do not count are named in the note, and so are
+    The notebook counts under its own name, in the assignment's folder or one level too high, and
+    there the newest of it and of what a browser calls *(1)*; else the only one in the assignment's
+    folder, or the only one anywhere whose name begins like the assignment's; as a notebook, else in
+    a zip archive, else saved as text. Folders of other assignments, those that are in
+    ``solutions``, are not looked into. The note names notebooks and archives that do not count, and
     folders that cannot be read. Raises ``Ungraded`` where there is nothing to grade, and
     ``OSError`` for a file that counts and cannot be read.
     """
@@ -66,7 +66,7 @@ def find_notebook(home: Path, name: str, solutions: Path) -> tuple[bytes, str, P
             chosen = newest_file([HandedFile(exact), *copies_of_assignment(near, name)], name)
         else:
             chosen = handed_file(home, files, name)
-        data, inner = unpacked(read_file(home / chosen.path), name)
+        data, inner = unpack_notebook(read_file(home / chosen.path), name)
         if not (inner or chosen.name.endswith(".ipynb")):
             require_notebook(data, chosen, name)
     except Ungraded as problem:
@@ -81,7 +81,10 @@ def find_notebook(home: Path, name: str, solutions: Path) -> tuple[bytes, str, P
 
 
 def place_in_words(chosen: HandedFile, name: str, inner: str) -> str:
-    """Return where a notebook was found that is not quite in its place."""
+    """Return a sentence on where a notebook was found that is not in its place.
+
+    ``inner`` is its path in an archive, or "".
+    """
     if chosen.path == PurePosixPath(name, f"{name}.ipynb"):
         return f"the notebook was found in an archive: {inner}"
     if chosen.path.parent == PurePosixPath(name) and not inner:
@@ -90,20 +93,17 @@ def place_in_words(chosen: HandedFile, name: str, inner: str) -> str:
 
 
 def handed_file(home: Path, files: list[HandedFile], name: str) -> HandedFile:
-    """Return the file of a student's folder that counts.
-
-    Raises ``Ungraded`` where there is none.
-    """
+    """Return the file of a student's folder that counts; raise ``Ungraded`` if there is none."""
     folded_name = name.casefold()
     within = [
         f for f in files if len(f.path.parts) > 1 and f.path.parts[0].casefold() == folded_name
     ]
     likely = [f for f in files if f not in within and f.name.startswith(folded_name)]
-    chosen = choose(within, name) or choose(likely, name)
+    chosen = choose_file(within, name) or choose_file(likely, name)
     if chosen is not None:
         return chosen
     if within:
-        said = what_it_is(home / within[0].path)
+        said = kind_in_words(home / within[0].path)
         raise Ungraded(
             f"{listed_paths(within)} handed in, and no notebook{said}: hand in {name}.ipynb"
         )
@@ -111,8 +111,8 @@ def handed_file(home: Path, files: list[HandedFile], name: str) -> HandedFile:
     raise NothingThere(f"nothing handed in{instead}")
 
 
-def what_it_is(path: Path) -> str:
-    """Describe, in brackets, a file that is no notebook, as far as its bytes tell."""
+def kind_in_words(path: Path) -> str:
+    """Return, in brackets, what a file is that is no notebook, as far as its bytes say; or ""."""
     try:
         data = read_file(path)
         link = LINK.search(data)
@@ -125,14 +125,14 @@ def what_it_is(path: Path) -> str:
 
 
 def unseen_folders(closed: list[HandedFile]) -> list[str]:
-    """Return a remark on folders that could not be read, where something may be."""
+    """Return a line on folders that could not be read, where something may be; none without any."""
     return [f"not looked into, permission denied: {listed_paths(closed)}"] if closed else []
 
 
 def files_below(home: Path, skipped: set[str], closed: list[HandedFile]) -> Iterator[HandedFile]:
-    """Yield the files of a student's folder, but for hidden ones and other assignments'.
+    """Yield the files in and below a student's folder, except hidden and other assignments' ones.
 
-    ``closed`` gets the folders that this process may not read.
+    Folders that this process may not read are appended to ``closed``.
     """
     waiting, left = [PurePosixPath()], MAX_FILES_LOOKED_AT
     while waiting and left > 0:
@@ -156,25 +156,25 @@ def files_below(home: Path, skipped: set[str], closed: list[HandedFile]) -> Iter
 
 
 def folder_entries(folder: Path, most: int) -> list[tuple[os.DirEntry, float]]:
-    """Return a folder's entries by name, with the time when each plain file was changed."""
+    """Return a folder's entries by name, ``most`` at the most, with the time of each plain file."""
     with os.scandir(folder) as entries:
         listed = sorted(islice(entries, most), key=lambda entry: entry.name)
     return [(e, e.stat().st_mtime if e.is_file(follow_symlinks=False) else 0.0) for e in listed]
 
 
 def require_notebook(data: bytes, piece: HandedFile, name: str) -> None:
-    """Raise ``Ungraded`` where a file that is not called a notebook is none."""
+    """Raise ``Ungraded`` if a file whose name is not a notebook's holds none."""
     try:
         read_submission_cells(data)
     except Unreadable as problem:
         raise Ungraded(f"{piece.shown} is no notebook ({problem}): hand in {name}.ipynb") from None
 
 
-def unpacked(data: bytes, name: str, *, inside: bool = False) -> tuple[bytes, str]:
-    """Return a file's bytes and ""; of a zip archive those of the notebook in it, and its path.
+def unpack_notebook(data: bytes, name: str, *, inside: bool = False) -> tuple[bytes, str]:
+    """Return a file's bytes and "" or, of a zip archive, those of the notebook in it and its path.
 
-    An archive in the archive is opened, too, and none in that one. What only looks like an
-    archive, a text processor's document say, is given back as it is: reading it says what it is.
+    An archive in the archive is opened, too, and none in that one. What only looks like an archive,
+    a text processor's document say, is returned as it is: reading it says what it is.
     """
     if not data.startswith(ZIP):
         return data, ""
@@ -184,9 +184,9 @@ def unpacked(data: bytes, name: str, *, inside: bool = False) -> tuple[bytes, st
         )
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            members = {piece_of(m): m for m in archive.infolist()}
-            files = [f for f, m in members.items() if not m.is_dir() and is_own(f)]
-            chosen = choose(files, name)
+            members = {file_of_entry(m): m for m in archive.infolist()}
+            files = [f for f, m in members.items() if not m.is_dir() and is_put_in_by_student(f)]
+            chosen = choose_file(files, name)
             if chosen is None:
                 return data, ""
             content = unpacked_member(archive, members[chosen], name)
@@ -196,12 +196,12 @@ def unpacked(data: bytes, name: str, *, inside: bool = False) -> tuple[bytes, st
         return content, chosen.shown
     if inside:
         raise Ungraded(f"an archive in an archive in an archive: hand in {name}.ipynb alone")
-    content, inner = unpacked(content, name, inside=True)
+    content, inner = unpack_notebook(content, name, inside=True)
     return content, f"{chosen.shown}, {inner}"
 
 
-def piece_of(member: zipfile.ZipInfo, path: str | None = None) -> HandedFile:
-    """Return an entry of an archive, with its time, by its path there or by another one."""
+def file_of_entry(member: zipfile.ZipInfo, path: str | None = None) -> HandedFile:
+    """Return an archive's entry as a file with its time, by its path there or by another one."""
     try:
         time = datetime(*member.date_time).timestamp()
     except (ValueError, OverflowError):
@@ -209,13 +209,13 @@ def piece_of(member: zipfile.ZipInfo, path: str | None = None) -> HandedFile:
     return HandedFile(PurePosixPath(member.filename if path is None else path), time)
 
 
-def is_own(piece: HandedFile) -> bool:
+def is_put_in_by_student(piece: HandedFile) -> bool:
     """True if a student has put this file into the archive, and no program."""
     return not any(part.startswith(".") or part in IGNORED_FILE_NAMES for part in piece.path.parts)
 
 
 def unpacked_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -> bytes:
-    """Return a file's bytes from an archive, counted as they come, whatever the archive says."""
+    """Return the bytes of a file in an archive, counted as they come, whatever the archive says."""
     shown = HandedFile(PurePosixPath(member.filename)).shown
     if member.flag_bits & 1:
         raise Ungraded(f"{shown} is locked by a password: hand in {name}.ipynb without one")
@@ -231,7 +231,7 @@ def unpacked_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str
 
 
 def read_file(path: Path, largest: int = MAX_BYTES_OF_FILE) -> bytes:
-    """Return a plain file's bytes. Raises ``OSError`` for what is none, or too large."""
+    """Return a plain file's bytes; raise ``OSError`` if it is none, or larger than ``largest``."""
     if path.is_symlink():
         raise OSError(f"{path.name} is a symbolic link, not a file")
     # Without waiting: opening a pipe would wait for somebody to write into it.

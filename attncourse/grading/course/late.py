@@ -1,4 +1,4 @@
-"""When something was handed in, and what being late costs: nbgrader's rules and its plugin."""
+"""How late something was handed in, and what that costs: nbgrader's rules and its plugin."""
 
 import math
 from contextlib import suppress
@@ -19,10 +19,10 @@ SECONDS_OF_DAY = 86_400
 
 
 class LatePenalty:
-    """The penalty that the course's plugin gives, within what nbgrader allows."""
+    """The penalty that the course's nbgrader plugin gives, within the bounds of nbgrader."""
 
     def __init__(self, course: Path, config: "Config") -> None:
-        """Load the plugin; one that does not load is a ``UserError``."""
+        """Load the plugin; raise ``UserError`` if it does not load."""
         from nbgrader.preprocessors import AssignLatePenalties
         from traitlets import TraitError
 
@@ -35,7 +35,7 @@ class LatePenalty:
             raise UserError(f"the plugin for late penalties does not load: {error}") from error
 
     def __call__(self, student: str, score: float, seconds: float) -> float | None:
-        """Return the points to take off, or None."""
+        """Return the points that being ``seconds`` late costs a student; None for no penalty."""
         if seconds <= 0 or not self._step.enabled:
             return None
         try:
@@ -52,21 +52,21 @@ class LatePenalty:
 
 
 def days_begun(seconds_late: float, grace_seconds: float) -> int:
-    """Return how many days have begun since something was due: none within the grace."""
+    """Return how many days have begun since the due date; 0 within the grace."""
     return math.ceil(seconds_late / SECONDS_OF_DAY) if seconds_late > grace_seconds else 0
 
 
-def time_in(stamp: str, zone: Zone) -> datetime | None:
-    """Return the time, in UTC, that ``timestamp.txt`` says; None where it says none."""
+def time_in_stamp(stamp: str, zone: Zone) -> datetime | None:
+    """Return the time, in UTC, in the text of ``timestamp.txt``; None if there is none."""
     with suppress(ValueError):
         return read_stamp(stamp, zone)[0]
     return None
 
 
 def read_stamp(stamp: str, zone: Zone) -> tuple[datetime | None, str]:
-    """Return the time that ``timestamp.txt`` says, and what there is to say of it.
+    """Return the time in the text of ``timestamp.txt``, and a note on it, or "".
 
-    Where neither it nor the course names a zone, it is UTC, as nbgrader reads it. Raises
+    Where neither it nor the course names a zone, it is taken for UTC, as by nbgrader. Raises
     ``ValueError`` for what is no time.
     """
     if not stamp:
@@ -84,7 +84,7 @@ def seconds_late(
     """Return how many seconds after its due date something came, by the class's clocks.
 
     So a day is from noon to noon, whatever the clocks do in between. What is late by a moment in
-    the hour that they show twice is late by that moment.
+    the hour that they show twice is late by that moment. 0 without a due date or a time.
     """
     if handed_in is None or due is None:
         return 0

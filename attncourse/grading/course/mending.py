@@ -38,14 +38,18 @@ INTRODUCTION = (
 
 @cache
 def clear_solutions_or_break() -> type:
-    """Return nbgrader's step that takes answers out, with functions to mend put in as broken.
+    """Return nbgrader's step that takes answers out, which puts functions to mend in as broken.
 
-    Made when it is asked for: students' machines do without nbgrader, and import this room.
+    The class is made when it is asked for: students' machines do without nbgrader, and import this
+    module.
     """
     from nbgrader.preprocessors import ClearSolutions
 
     class ClearSolutionsOrBreak(ClearSolutions):
+        """nbgrader's step, in which a function to mend keeps its broken code."""
+
         def preprocess_cell(self, cell: Any, resources: Any, cell_index: int) -> tuple[Any, Any]:
+            """Return the cell as students get it, and nbgrader's resources."""
             broken = cell.metadata.pop(BROKEN, None)
             cell, resources = super().preprocess_cell(cell, resources, cell_index)
             if broken is not None:
@@ -79,9 +83,9 @@ def write_mend_assignment(course: Path, chapter: str, number: int, seed: int) ->
 
 
 def functions_to_mend(chapter: str, number: int, seed: int) -> list[Drill]:
-    """Return so many drills of a chapter, one for each function, in the order of the course.
+    """Return ``number`` drills of a chapter, one for each function, in the course's order.
 
-    None of them defines a function of another one, which would then be the answer.
+    None of them defines a function of another one, which would then be its answer.
     """
     stem = chapter.partition("_")[2]
     every = drills_of(stem) if stem in STEMS else ()
@@ -118,7 +122,7 @@ def is_in_the_way(drill: Drill, other: Drill) -> bool:
 
 
 def mend_notebook(chapter: str, drills: Sequence[Drill]) -> dict[str, Any]:
-    """Return the solved notebook of functions to mend, with nbgrader's marks."""
+    """Return the solved notebook of these functions to mend, with nbgrader's metadata."""
     number = STEMS.index(chapter.partition("_")[2]) + 1
     cells = [
         text_cell("title", f"{TO_MEND}{number}\n\n{INTRODUCTION.format(POINTS_EACH)}"),
@@ -145,12 +149,12 @@ def mend_notebook(chapter: str, drills: Sequence[Drill]) -> dict[str, Any]:
 
 
 def solved_text(drill: Drill) -> str:
-    """Return the right code of a drill between the marks of a solution."""
+    """Return the right code of a drill, between nbgrader's lines for a solution."""
     return "\n".join(["### BEGIN SOLUTION", *drill.right, "### END SOLUTION"])
 
 
 def nbgrader_marks(grade_id: str, **kinds: bool) -> dict[str, Any]:
-    """Return nbgrader's metadata of a cell."""
+    """Return nbgrader's metadata of a cell; ``kinds`` are grade, solution, locked and task."""
     marks: dict[str, Any] = {"grade_id": grade_id, "schema_version": 3}
     return marks | {"grade": False, "solution": False, "locked": False, "task": False} | kinds
 

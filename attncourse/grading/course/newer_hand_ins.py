@@ -11,19 +11,19 @@ from attncourse.grading.harmless import one_line
 
 
 def notebook_digest(notebook: bytes) -> str:
-    """Return that by which it is seen that a graded notebook was made of this file."""
+    """Return the digest of a submitted file, which its graded notebook keeps."""
     return hashlib.sha256(notebook).hexdigest()
 
 
 def graded_digest(graded: str) -> str | None:
-    """Return the digest of the file that a graded notebook was made of; None where it has none."""
+    """Return the digest of the file that a graded notebook was made of; None if it has none."""
     return json.loads(graded)["metadata"].get("attncourse", {}).get("made_of")
 
 
 def newer_hand_ins(course: Path, name: str, graded: Collection[str]) -> list[str]:
-    """Return a sentence on whoever has handed in what is not in the points, if anybody has.
+    """Return a sentence on students whose newest hand-in is not in the points; none without any.
 
-    ``graded`` are those of whom something is.
+    ``graded`` are the students who have points.
     """
     who = ", ".join(map(one_line, waiting_students(course, name, graded)))
     said = f"{name}: handed in and not graded yet, so it is not in the points here: {who}"
@@ -31,9 +31,9 @@ def newer_hand_ins(course: Path, name: str, graded: Collection[str]) -> list[str
 
 
 def waiting_students(course: Path, name: str, graded: Collection[str]) -> Iterator[str]:
-    """Yield who has another notebook in ``submitted`` than the graded one, by what is in it.
+    """Yield the students whose notebook in ``submitted`` is another one than the graded one.
 
-    Times do not count: a copy of the course has other ones. Where nothing says what was graded,
+    Bytes are compared, not times: a copy of the course has other times. Where no digest was kept,
     there is nothing to compare.
     """
     forgotten = Forgotten(course)
@@ -45,7 +45,7 @@ def waiting_students(course: Path, name: str, graded: Collection[str]) -> Iterat
         waits = submission.status != "missing"
         if student in graded:
             waits = submission.data is not None and is_another(before, submission.data)
-        if waits and not forgotten.has(student):
+        if waits and not forgotten.has_id(student):
             yield student
 
 

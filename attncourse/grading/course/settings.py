@@ -26,13 +26,13 @@ def require_nbgrader() -> None:
     path = os.environ.get("PATH", "")
     if here not in path.split(os.pathsep):
         os.environ["PATH"] = f"{here}{os.pathsep}{path}"
-    with without_grammar():
+    with skipping_address_grammar():
         import nbformat  # noqa: F401
 
 
 @contextmanager
-def without_grammar() -> Iterator[None]:
-    """Keep jsonschema from building a grammar of web addresses, most of nbgrader's start-up.
+def skipping_address_grammar() -> Iterator[None]:
+    """Keep jsonschema, in the block, from building a grammar of web addresses, which takes long.
 
     It is for a kind of schema that no notebook has; jsonschema does without where it is missing.
     """
@@ -48,7 +48,7 @@ def without_grammar() -> Iterator[None]:
 
 
 def read_settings(course: Path) -> "Config":
-    """Return the settings of the user and of the course; the course's own have the last word."""
+    """Return nbgrader's settings: the user's, over which the course's own have the last word."""
     from jupyter_core.paths import jupyter_config_path
     from traitlets.config import Application
 
@@ -68,14 +68,14 @@ def read_settings(course: Path) -> "Config":
 
 
 def follow_on_earns(course: Path) -> bool:
-    """True if an answer earns that is right once the wrong ones it calls are replaced."""
+    """True if an answer earns points that is right given right ones in place of those it calls."""
     require_nbgrader()
     return bool(read_settings(course).JudgeExporter.get("follow_on", True))
 
 
 @contextmanager
 def course_modules_importable(course: Path) -> Iterator[None]:
-    """Let the course's own modules be found, as nbgrader does: a plugin for penalties, say."""
+    """Have the course's own modules importable in the block, as nbgrader does for plugins."""
     sys.path.insert(0, str(course.resolve()))
     try:
         yield

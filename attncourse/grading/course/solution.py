@@ -1,4 +1,4 @@
-"""The solved notebook as students read it after the deadline: answers in, marks and markers out."""
+"""The solved notebook for students after the deadline: answers in, nbgrader's marks out."""
 
 import json
 import re
@@ -20,7 +20,10 @@ MARKERS = re.compile(r"^.*\b(?:BEGIN|END) (?:SOLUTION|HIDDEN TESTS|MARK SCHEME)\
 def write_solution(
     course: Path, name: str, output: Path | None = None, *, hidden: bool = False
 ) -> Path:
-    """Write the notebook, with the hidden tests if asked for; a file that is there stays."""
+    """Write the solved notebook for students; return its path. A file that is there stays.
+
+    With ``hidden``, it has the hidden tests.
+    """
     find_assignment(course, name)
     if variant := variants_in(course).get(name):
         raise UserError(
@@ -31,14 +34,14 @@ def write_solution(
     if output is not None and place.is_file():
         raise UserError(f"{place} is there already: move it away, or name another with --output")
     solved = json.loads((course / "solutions" / name / f"{name}.ipynb").read_text("utf-8"))
-    text = json.dumps(as_read(solved, hidden), indent=1, ensure_ascii=False) + "\n"
+    text = json.dumps(without_nbgrader_marks(solved, hidden), indent=1, ensure_ascii=False) + "\n"
     return replace_file(place, text, way_out="; name another place")
 
 
 def outdated_solution(course: Path, name: str) -> list[str]:
-    """Return a line where the source of a solved notebook says something else than the notebook.
+    """Return a line if the source of a solved notebook differs from it, or is newer; none if not.
 
-    Or where it is newer: by more than the moments in which one checkout writes both.
+    A few seconds between them do not count: one checkout writes both.
     """
     source, made = (course / "solutions" / name / f"{name}{end}" for end in (".py", ".ipynb"))
     try:
@@ -59,8 +62,8 @@ def outdated_solution(course: Path, name: str) -> list[str]:
     return [f"{source} is newer than the notebook made from it, and does not count: make exercises"]
 
 
-def as_read(solved: dict[str, Any], hidden: bool = False) -> dict[str, Any]:
-    """Return a solved notebook without nbgrader's marks, and without cells that are then empty."""
+def without_nbgrader_marks(solved: dict[str, Any], hidden: bool = False) -> dict[str, Any]:
+    """Return a solved notebook without nbgrader's marks, and without cells that are empty then."""
     cells = []
     for cell in solved["cells"]:
         source = "".join(cell["source"])

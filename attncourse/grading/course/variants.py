@@ -18,7 +18,7 @@ VARIANTS_HEAD = "# The variants in which assignments were released: attncourse r
 
 
 def variants_in(course: Path) -> dict[str, str]:
-    """Return the variant of each assignment that is in one."""
+    """Return the variant of each assignment that is in one; none without ``variants.toml``."""
     path = course / VARIANTS_FILE
     try:
         choices = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # an editor may mark it
@@ -36,13 +36,13 @@ def variants_in(course: Path) -> dict[str, str]:
 
 
 def solved_in_variant(course: Path, path: Path) -> bytes:
-    """Return an instructor's solved notebook, in the variant of its assignment."""
+    """Return the bytes of an instructor's solved notebook, in its assignment's variant."""
     variant, data = variants_in(course).get(path.parent.name), read_notebook_bytes(path)
     return notebook_in_variant(data, variant, path.parent.name) if variant else data
 
 
 def read_notebook_bytes(path: Path) -> bytes:
-    """Return a notebook's bytes. Raises ``UserError`` where there is no reading them."""
+    """Return a notebook's bytes; raise ``UserError`` if it cannot be read."""
     with explained_file_errors(path, doing="read"):
         if not path.exists():
             raise UserError(f"{path} is missing: make it with make exercises")
@@ -50,9 +50,9 @@ def read_notebook_bytes(path: Path) -> bytes:
 
 
 def choose_variant(course: Path, name: str, variant: str) -> None:
-    """Record the variant of an assignment. Raises ``UserError`` where it has none of this name.
+    """Record the variant of an assignment; raise ``UserError`` if it has none of this name.
 
-    And where students have handed in another one, which would be graded as this.
+    And if students have handed in another one, which would then be graded as this.
     """
     chosen = variants_in(course)
     before = chosen.pop(name, PUBLISHED)
@@ -72,7 +72,7 @@ def choose_variant(course: Path, name: str, variant: str) -> None:
 
 
 def choices_text(chosen: dict[str, str]) -> str:
-    """Return the file's text: each assignment's variant."""
+    """Return the text of ``variants.toml`` with each assignment's variant."""
     lines = [
         f"{json.dumps(assignment)} = {json.dumps(variant)}\n"
         for assignment, variant in sorted(chosen.items())

@@ -1,4 +1,4 @@
-"""The command ``attncourse grade``: checks before it, progress, and its last lines."""
+"""The command ``attncourse grade``: checks before the run, its progress, its last lines."""
 
 import gc
 from collections import Counter
@@ -35,7 +35,7 @@ MAX_TABLE_ROWS = 60  # rows of a table that a person still reads
 
 @dataclass
 class Tally:
-    """The counts of a grading run. ``reports`` are kept for a class that fits into a table."""
+    """The counts of a grading run. ``reports`` are kept if the class fits into a table."""
 
     total: int
     counts: Counter[str] = field(default_factory=Counter)  # by where they come from
@@ -84,26 +84,24 @@ def grade_course(
         with show_progress(console, f"grading {name}", len(students)) as step:
             book = find_gradebook(course, db)
             require_release(book, name)
-            with open_journal(folder, name) as journal, told_when_stopped(tally, journal):
+            with open_journal(folder, name) as journal, saying_where_results_are(tally, journal):
                 changed = record_assignment(book, name)
                 added, follow_on = added_cells(course, name), follow_on_earns(course)
                 assignment = replace(assignment, added=added, follow_on=follow_on)
                 order = Order(assignment, limits, sandbox, force, hidden, student is not None)
                 gc.freeze()  # the collector need not look through all of nbgrader again and again
                 submissions = folders.read_submissions(course, name, students)
-                graded_ones = grade_class(
-                    order, submissions, book, journal, executor, lanes, regraded
-                )
-                for graded in graded_ones:
+                results = grade_class(order, submissions, book, journal, executor, lanes, regraded)
+                for graded in results:
                     tally.add(graded)
                     step()
     changes = (f"the assignment changed: {change}" for change in changed)
     old = outdated_solution(course, name)
-    out = map(folders.FORGOTTEN.format, folders.kept_out(course))
+    out = map(folders.FORGOTTEN.format, folders.folders_of_forgotten(course))
     for note in (*old, *journal.notes, *changes, *folders.nobodys_files(course, name), *out):
         print_plain(console, f"note: {note}")
-    show_class(console, tally, name, who_was_late(course, name, db))
-    for line in told_changes(course, name, regraded):
+    show_class(console, tally, name, late_submissions(course, name, db))
+    for line in write_and_list_changes(course, name, regraded):
         print_plain(console, line)
     if questions := [c.grade_id for c in assignment.cells if c.grade and c.solution]:
         said = f"a person gives the points of {', '.join(questions)}: open nbgrader's formgrader"
@@ -113,8 +111,8 @@ def grade_course(
     return tally
 
 
-def told_changes(course: Path, name: str, changes: list[PointChange]) -> list[str]:
-    """Write the list of who has other points than before; return it in lines, the first twenty."""
+def write_and_list_changes(course: Path, name: str, changes: list[PointChange]) -> list[str]:
+    """Write the list of changed points to a file; return it in lines, the first twenty."""
     if not changes:
         return []
     place = write_changes(course, name, changes)
@@ -131,8 +129,8 @@ def told_changes(course: Path, name: str, changes: list[PointChange]) -> list[st
 
 
 @contextmanager
-def told_when_stopped(tally: Tally, journal: Journal) -> Iterator[None]:
-    """Say of what stops grading, Ctrl-C too, how much is in the journal."""
+def saying_where_results_are(tally: Tally, journal: Journal) -> Iterator[None]:
+    """Add to what stops grading in the block, Ctrl-C too, how many results are in the journal."""
     try:
         yield
     except (KeyboardInterrupt, UserError) as stop:
@@ -146,8 +144,8 @@ def told_when_stopped(tally: Tally, journal: Journal) -> Iterator[None]:
         raise UserError(f"{stop}; {said}") from stop
 
 
-def who_was_late(course: Path, name: str, db: str | None) -> dict[str, "SubmissionScores"]:
-    """Return the submissions that came late, as the gradebook has them now."""
+def late_submissions(course: Path, name: str, db: str | None) -> dict[str, "SubmissionScores"]:
+    """Return, by student, the submissions that came late, as the gradebook has them now."""
     from attncourse.grading.gradebook.read import read_assignment_ids, read_scores
 
     zone = zone_of(read_settings(course))
@@ -160,7 +158,7 @@ def who_was_late(course: Path, name: str, db: str | None) -> dict[str, "Submissi
 def show_class(
     console: "Console", tally: Tally, name: str, late: dict[str, "SubmissionScores"]
 ) -> None:
-    """Print the table, or for a larger class its figures."""
+    """Print the table of a class or, for a large one, its figures."""
     from attncourse.grading.results.terminal import class_table
 
     if tally.total <= MAX_TABLE_ROWS:
@@ -178,12 +176,12 @@ def show_class(
 
 
 def print_plain(console: "Console", line: str) -> None:
-    """Print a line as it is: names in it are files' and students', and none of them is markup."""
+    """Print a line without markup: names in it are files' and students'."""
     console.print(made_visible(line), soft_wrap=True, highlight=False, markup=False)
 
 
 def closing_line(tally: Tally, book: str) -> str:
-    """Return one line: how many ran, how many did not have to, where the points are."""
+    """Return in one line how many submissions ran, how many did not have to, where points are."""
     counts = tally.counts
     parts = [f"{counts['run']} graded", f"{counts['journal']} from the journal"]
     if counts["folder"]:

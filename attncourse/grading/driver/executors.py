@@ -16,9 +16,10 @@ SCHEDULER_SECONDS = 10  # seconds for a scheduler to answer
 
 @contextmanager
 def open_executor(lanes: int = 0, dask: str | None = None) -> Iterator[tuple[Executor, int]]:
-    """Yield an executor and how many submissions it grades at a time; for 0, all that have room.
+    """Yield an executor and how many submissions it grades at a time.
 
-    Leaving the block by an exception ends what is still running.
+    ``lanes`` says how many, 0 as many as the machine has room for. Leaving the block by an
+    exception ends what is still running.
     """
     if dask is not None:
         with open_cluster(dask) as opened:
@@ -32,7 +33,7 @@ def open_executor(lanes: int = 0, dask: str | None = None) -> Iterator[tuple[Exe
         yield pool, lanes
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
-        LANES.stop()
+        LANES.end_all()
         raise
     finally:
         pool.shutdown(cancel_futures=True)
@@ -66,7 +67,7 @@ def open_cluster(address: str) -> Iterator[tuple[Executor, int]]:
 
 
 def require_workers(client: Any, address: str) -> int:
-    """Return the cluster's threads. Raises ``UserError`` where it has none or they cannot grade."""
+    """Return the cluster's number of threads; raise ``UserError`` if none of them can grade."""
     threads = sum(client.nthreads().values())
     if not threads:
         raise UserError(f"the scheduler at {address} has no workers: start some with `dask worker`")
@@ -81,7 +82,7 @@ def require_workers(client: Any, address: str) -> int:
 
 
 def package_version() -> str:
-    """Return the package's version; on a worker that has none, the error says so."""
+    """Return the installed package's version; a worker without it raises an error that says so."""
     import attncourse.grading.judge.judge  # noqa: F401
     from attncourse import __version__
 
@@ -89,19 +90,22 @@ def package_version() -> str:
 
 
 def lane_plugin() -> Any:
-    """Return a worker plugin: a worker that is closed ends its lanes first."""
+    """Return a plugin for Dask's workers: one that is closed ends its lanes first."""
     from distributed import WorkerPlugin
 
     class LanesPlugin(WorkerPlugin):
+        """Ends the lanes of a Dask worker with the worker."""
+
         def teardown(self, worker: Any) -> None:
+            """End all lanes of this process."""
             from attncourse.grading.judge.lanes import LANES
 
-            LANES.stop()
+            LANES.end_all()
 
     return LanesPlugin()
 
 
 def problem_line(problem: Any) -> str:
-    """Return the first line of a problem, or its class where it says nothing."""
+    """Return the first line of a problem's message, or its class if it has none."""
     lines = str(problem).splitlines()
     return lines[0] if lines else type(problem).__name__

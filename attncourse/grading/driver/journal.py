@@ -1,13 +1,4 @@
-"""The journal: each result, written down as it arrives, so that no run is ever lost.
-
-A result has a key, made of all that it depends on (``result_key.py``): where that is the same,
-nothing runs again. An SQLite database, ``reports/ASSIGNMENT/journal.db``: one row is the result of
-one run, with a checksum, and rows are only ever added. While it is open there is a write-ahead log
-beside it, so that others can read; at rest it is one file.
-
-A killed process loses nothing that was written. A machine that loses its power may lose what was
-written in the last half second, since only so often is anything flushed to the disk.
-"""
+"""The journal: each result is written down as it arrives, so that no run is ever lost."""
 
 import json
 import os
@@ -49,7 +40,7 @@ JOURNAL_COLUMNS = "number, checksum, key, student, conditions, report"
 
 
 class ResultRow(NamedTuple):
-    """A result as the table holds it: the report is JSON, ``conditions`` are empty if unknown."""
+    """A row of the results' table: ``report`` is JSON, ``conditions`` are empty if unknown."""
 
     key: bytes
     student: bytes
@@ -58,7 +49,7 @@ class ResultRow(NamedTuple):
 
     @property
     def checksum(self) -> int:
-        """The checksum of all columns; -1 where damage has made one of them no bytes."""
+        """The checksum of all columns; -1 where damage has left one of them no bytes."""
         checksum = 0
         for value in self:
             if not isinstance(value, bytes):
@@ -68,14 +59,14 @@ class ResultRow(NamedTuple):
 
 
 class Journal:
-    """One assignment's results by key. Of two with the same key, the later one counts.
+    """The results of one assignment by key; of two with the same key, the later one counts.
 
-    In memory are the numbers of the rows alone. ``notes`` say what was found damaged, and what was
-    taken over.
+    Only the rows' numbers are in memory. ``notes`` say what was found damaged, and what was taken
+    over.
     """
 
     def __init__(self, path: Path, assignment: str) -> None:
-        """Open the journal, or make it; what is not this assignment's is a ``UserError``."""
+        """Open the journal at ``path``, or make it; raise ``UserError`` if it is another's."""
         self.path = path
         self.notes: list[str] = []
         self._numbers: dict[bytes, int] = {}
@@ -95,7 +86,7 @@ class Journal:
         return len(self._numbers)
 
     def find(self, key: str) -> Report | None:
-        """Return the result with that key, or None."""
+        """Return the report with that key, or None."""
         row = self._row(self._numbers.get(bytes.fromhex(key)))
         if row is None:
             return None
@@ -105,7 +96,7 @@ class Journal:
             return None  # of an earlier schema: it is graded again
 
     def class_seed(self, shared: bytes) -> int | None:
-        """Return the newest result's seed, if that was made under these conditions, else None."""
+        """Return the seed of the newest result, if it has these conditions; else None."""
         row = self._row(max(self._numbers.values(), default=None))
         if row is not None and row.conditions == shared:
             with suppress(ValueError, KeyError, TypeError):
@@ -113,7 +104,7 @@ class Journal:
         return None
 
     def write(self, key: str, report: Report, shared: bytes = b"") -> None:
-        """Add a result, all of it or, where a disk has no room for that, none."""
+        """Add a result in one transaction: where the disk has no room for it, nothing is added."""
         row = ResultRow(
             key=bytes.fromhex(key),
             student=student_bytes(report.student),
@@ -130,7 +121,7 @@ class Journal:
                 self._flushed = time.monotonic()
 
     def close(self) -> None:
-        """Make sure that everything is on the disk, in one file."""
+        """Move everything from the write-ahead log into the one file, and close it."""
         try:
             with explained_journal_errors(self.path):
                 self._connection.execute("pragma synchronous = full")
@@ -142,7 +133,7 @@ class Journal:
             self._connection.close()
 
     def _row(self, number: int | None) -> ResultRow | None:
-        """Return the row with a number, if there is one and it is not damaged."""
+        """Return the row with a number; None for None, or if the row is damaged."""
         if number is None:
             return None
         with explained_journal_errors(self.path):
@@ -151,7 +142,7 @@ class Journal:
         return intact_row(record) if record else None
 
     def _open(self, assignment: str) -> sqlite3.Connection:
-        """Return a connection to the database, after what is damaged has been left out."""
+        """Return a connection to the database; what is damaged in it has been left out."""
         # Looked at before anything is written; to look may need what this file system has not.
         with (
             suppress(sqlite3.OperationalError),
@@ -182,7 +173,7 @@ class Journal:
         return connection
 
     def _read_numbers(self, connection: sqlite3.Connection) -> bool:
-        """Note where each result stands; return False if anything is damaged."""
+        """Note which row each result is in; return False if anything is damaged."""
         is_intact = True
         self._numbers.clear()
         try:
@@ -200,7 +191,7 @@ class Journal:
         return is_intact
 
     def _check_header(self, connection: sqlite3.Connection, assignment: str) -> None:
-        """Raise ``UserError`` where a database is no journal of this version and assignment."""
+        """Raise ``UserError`` if a database is no journal of this version and assignment."""
         if not has_tables(connection):
             return
         if pragma(connection, "application_id") != APPLICATION_ID:
@@ -220,7 +211,7 @@ class Journal:
             )
 
     def _take_over(self, assignment: str) -> None:
-        """Enter the results of a journal of lines, which stays beside this one."""
+        """Enter the results of an older journal, a file of lines, which stays beside this one."""
         old = self.path.with_name(OLD_JOURNAL)
         if not os.path.lexists(old):
             return
@@ -260,7 +251,7 @@ class Journal:
 def explained_journal_errors(
     path: Path, way_out: str = JOURNAL_ADVICE, doing: str = "write"
 ) -> Iterator[None]:
-    """Turn what SQLite or the file system objects to into one line that ends in the way out."""
+    """Raise ``UserError`` for errors of SQLite or the file system in the block, with advice."""
     try:
         with explained_file_errors(path, way_out, doing):
             yield
@@ -275,17 +266,17 @@ def explained_journal_errors(
 
 
 def move_away(path: Path) -> str:
-    """Return the advice to begin with a new journal."""
+    """Return the advice to move the journal away, so that a new one begins."""
     return f"move it away (mv '{path}' '{path}.old') and grade again"
 
 
 def create_file(path: Path) -> None:
-    """Make an empty file where there is none; what is a link is an ``OSError``."""
+    """Make an empty file if there is none; raise ``OSError`` for a link."""
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644))
 
 
 def connect_journal(path: Path, mode: str) -> sqlite3.Connection:
-    """Return a connection that commits each statement, and gives texts as bytes.
+    """Return a connection that commits each statement, and returns texts as bytes.
 
     Damage may have made of a text what is none.
     """
@@ -296,9 +287,9 @@ def connect_journal(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def connect_to_write(path: Path) -> tuple[sqlite3.Connection, bool]:
-    """Return a connection, and whether it has a write-ahead log.
+    """Return a connection to write by, and True if it has a write-ahead log.
 
-    That needs memory which processes share by a file, as not every network's file system has.
+    The log needs memory which processes share by a file, as not every network's file system has.
     There a rollback journal has to do, and a lock that keeps everybody else out.
     """
     connection = connect_journal(path, "rw")
@@ -333,7 +324,7 @@ def has_tables(connection: sqlite3.Connection) -> bool:
 
 
 def create_tables(connection: sqlite3.Connection, assignment: str) -> None:
-    """Make the tables of a new journal at one stroke; a database that has any stays as it is."""
+    """Make the tables of a new journal in one transaction; one that has tables stays as it is."""
     if has_tables(connection):
         return
     with connection:
@@ -346,7 +337,7 @@ def create_tables(connection: sqlite3.Connection, assignment: str) -> None:
 
 
 def insert_row(connection: sqlite3.Connection, row: ResultRow) -> int:
-    """Add a result; return the number of its row."""
+    """Add a result's row; return its number."""
     columns = (row.key, row.student.decode(), row.conditions, row.report.decode(), row.checksum)
     statement = (
         "insert into result (key, student, conditions, report, checksum) values (?, ?, ?, ?, ?)"
@@ -355,14 +346,14 @@ def insert_row(connection: sqlite3.Connection, row: ResultRow) -> int:
 
 
 def intact_row(record: tuple) -> ResultRow | None:
-    """Return a row of the table, or None where its checksum is another."""
+    """Return a record of the table as a row, or None if its checksum is wrong."""
     _, checksum, *columns = record
     row = ResultRow(*columns)
     return row if row.checksum == checksum else None
 
 
 def student_bytes(student: str) -> bytes:
-    """Return a student's id as the table holds it; halves of characters are written out."""
+    """Return a student's id in UTF-8, as the table holds it; half characters are written out."""
     return student.encode("utf-8", "backslashreplace")
 
 
@@ -370,7 +361,7 @@ def student_bytes(student: str) -> bytes:
 
 
 def readable_rows(connection: sqlite3.Connection) -> Iterator[tuple]:
-    """Yield the records of a malformed table that can be read, in their order."""
+    """Yield, in order, the records of a damaged table that can still be read."""
     query = f"select {JOURNAL_COLUMNS} from result where number > ? order by number limit 1"
     number = n_skipped = 0
     while n_skipped < MAX_ROWS_SKIPPED:
@@ -390,9 +381,9 @@ def readable_rows(connection: sqlite3.Connection) -> Iterator[tuple]:
 
 
 def save_readable_rows(connection: sqlite3.Connection, path: Path, assignment: str) -> int:
-    """Write a journal anew from what can be read of it; return how many results that are.
+    """Write a journal anew from what can be read of it; return the number of results.
 
-    The damaged one is kept under another name, its log as well.
+    The damaged one is kept under another name, with its log.
     """
     saved = path.with_name(f".{path.name}.new")
     saved.unlink(missing_ok=True)  # what a killed run has left
@@ -422,12 +413,12 @@ def save_readable_rows(connection: sqlite3.Connection, path: Path, assignment: s
 
 
 def has_journal(folder: Path) -> bool:
-    """True if anything of an assignment was graded before."""
+    """True if there is a journal in an assignment's folder, of lines or a database."""
     return (folder / JOURNAL).exists() or (folder / OLD_JOURNAL).exists()
 
 
 def students_in_journal(folder: Path) -> dict[Path, list[str]]:
-    """Return the students whose results a folder's journals hold, one for each result, by file."""
+    """Return, by file, the students whose results a folder's journals hold, one for each result."""
     students = {
         path: students_in_lines(path)
         for path in (folder / OLD_JOURNAL, folder / TAKEN_OVER)
@@ -445,7 +436,7 @@ def students_in_journal(folder: Path) -> dict[Path, list[str]]:
 
 
 def remove_student_results(path: Path, student: str) -> None:
-    """Remove a student's results from one of a folder's journals, and what is damaged in it."""
+    """Remove a student's results, and what is damaged, from one of a folder's journals."""
     if path.name != JOURNAL:
         lines_without_student(path, student)
         return
@@ -461,7 +452,7 @@ def remove_student_results(path: Path, student: str) -> None:
 
 @contextmanager
 def open_journal(folder: Path, assignment: str) -> Iterator[Journal]:
-    """Yield the journal in a folder, for this process alone."""
+    """Yield the journal in a folder, which no other process can open meanwhile."""
     with only_process(folder):
         journal = Journal(folder / JOURNAL, assignment)
         try:
@@ -472,9 +463,10 @@ def open_journal(folder: Path, assignment: str) -> Iterator[Journal]:
 
 @contextmanager
 def only_process(folder: Path, way_out: str = JOURNAL_ADVICE) -> Iterator[None]:
-    """Let one process at a time work on the assignment of a folder in ``reports``.
+    """Keep other processes, in the block, from the assignment of a folder in ``reports``.
 
-    The lock ends with the process, however it ends; its file names who has it.
+    Raises ``UserError`` if one is at work there. The lock ends with the process, however it ends;
+    its file names the process.
     """
     import fcntl  # not on Windows
 

@@ -1,8 +1,4 @@
-"""The journal of earlier versions, a file of JSON lines: read, to be taken over, and no more.
-
-The first line says which format and which assignment; each other one is the result of one run, and
-ends in the checksum of what stands before it in the line.
-"""
+"""Reading the journal of earlier versions, a file of JSON lines, so that it can be taken over."""
 
 import json
 import zlib
@@ -18,9 +14,9 @@ LENGTH_OF_CHECKSUM = len(b', "sum": "01234567"}\n')
 
 
 def read_old_journal(path: Path, assignment: str) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the results of a journal of lines as they were written, and notes on what is damaged.
+    """Return the records of an old journal, and notes on what is damaged in it.
 
-    Raise ``UserError`` for what is no such journal, or another assignment's.
+    Raises ``UserError`` for what is no such journal, or another assignment's.
     """
     with explained_file_errors(path, doing="read"), path.open("rb") as file:
         header, *lines = file.readlines() or [b""]
@@ -41,7 +37,7 @@ def read_old_journal(path: Path, assignment: str) -> tuple[list[dict[str, Any]],
 
 
 def require_header(path: Path, line: bytes, assignment: str) -> None:
-    """Raise ``UserError`` where a file's first line is not that of this assignment's journal."""
+    """Raise ``UserError`` if a file's first line is not that of this assignment's journal."""
     way_out = f"move it away (mv '{path}' '{path}.old') and grade again"
     try:
         header = json.loads(line)
@@ -58,7 +54,7 @@ def require_header(path: Path, line: bytes, assignment: str) -> None:
 
 
 def intact_record(line: bytes) -> dict[str, Any] | None:
-    """Return the record of a line, or None where it is not as it was written."""
+    """Return the record in a line, or None if its checksum is wrong."""
     body, end = line[:-LENGTH_OF_CHECKSUM], line[-LENGTH_OF_CHECKSUM:]
     if end != b', "sum": "%08x"}\n' % zlib.crc32(body):
         return None
@@ -73,13 +69,13 @@ def intact_record(line: bytes) -> dict[str, Any] | None:
 
 
 def students_in_lines(path: Path) -> list[str]:
-    """Return the students whose results a journal of lines has, one for each result."""
+    """Return the students whose results an old journal has, one for each result."""
     with explained_file_errors(path, doing="read"), path.open("rb") as lines:
         return [student_of_line(line) for line in lines][1:]
 
 
 def student_of_line(line: bytes) -> str:
-    """Return the student whose result a line holds; empty where it is damaged."""
+    """Return the student whose result a line holds; "" where it is damaged."""
     try:
         return str(json.loads(line)["student"])
     except (ValueError, KeyError, TypeError):
@@ -87,7 +83,7 @@ def student_of_line(line: bytes) -> str:
 
 
 def lines_without_student(path: Path, student: str) -> None:
-    """Write a journal of lines anew without a student's results, and without what is damaged."""
+    """Write an old journal anew without a student's results, and without damaged lines."""
     with explained_file_errors(path), path.open("rb") as lines:
         header, *records = lines
     others = [line for line in records if student_of_line(line) not in ("", student)]

@@ -1,4 +1,4 @@
-"""Progress of a grading run and its remaining time: a bar, or a line now and then."""
+"""Progress of a grading run and its remaining time: a bar or, without a terminal, lines."""
 
 import math
 import time
@@ -16,13 +16,13 @@ STEPS_OF_PACE = 50  # the last ones tell it: those from the journal take no time
 
 
 class Pace:
-    """The speed of a run and its remaining time; as text empty before the first step.
+    """The speed of a run and its remaining time; its text is empty before the first step.
 
     The wait for the next step counts, or one that takes long would be "about 1 s" away all along.
     """
 
     def __init__(self, total: int) -> None:
-        """Begin to measure a run of so many steps."""
+        """Start measuring a run of ``total`` steps."""
         self._left = total
         self._times = deque([time.monotonic()], maxlen=STEPS_OF_PACE + 1)
 
@@ -32,7 +32,7 @@ class Pace:
         self._times.append(time.monotonic())
 
     def __str__(self) -> str:
-        """Return the steps in a second, and the time that is left."""
+        """Return how many steps end in a second, and the time that is left."""
         steps, taken = len(self._times) - 1, time.monotonic() - self._times[0]
         if not steps or not taken:
             return ""
@@ -42,7 +42,7 @@ class Pace:
 
 @contextmanager
 def show_progress(console: Console, what: str, total: int) -> Iterator[Callable[[], None]]:
-    """Show the way to a total until the block ends; what it gives goes one step of it."""
+    """Show progress towards ``total`` in the block; yield a function that goes one step on."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -54,10 +54,12 @@ def show_progress(console: Console, what: str, total: int) -> Iterator[Callable[
         number = bar.add_task(what, total=total, pace=pace)
 
         def step() -> None:
+            """Note that a step has ended, and move the bar."""
             pace.step()
             bar.advance(number)
 
         def write_lines() -> None:
+            """Print a line of progress every few seconds, until the run has ended."""
             while not ended.wait(SECONDS_BETWEEN_LINES):
                 if pace_in_words := str(pace):  # before, what is refused should be the only line
                     line = f"{what}: {bar.tasks[0].completed} of {total}, {pace_in_words}"

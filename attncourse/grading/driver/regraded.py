@@ -1,4 +1,4 @@
-"""Who has other points after grading again, from what to what, and why."""
+"""Changed points after grading again: of whom, from what to what, and why."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -22,15 +22,15 @@ class PointChange(NamedTuple):
     why: str
 
 
-def report_before(course: Path, name: str, student: str) -> Report | None:
-    """Return the report that an earlier grading has left on a student, if it can be read."""
+def earlier_report(course: Path, name: str, student: str) -> Report | None:
+    """Return the report on a student that an earlier grading has left; None if unreadable."""
     path = course / "reports" / name / f"{student}.json"
     report = read_report(path) if path.is_file() else None
     return report if isinstance(report, Report) and report.status != "missing" else None
 
 
 def changes_between(before: Report | None, now: Report) -> list[PointChange]:
-    """Return the cells with other points, of which a cell that is new or gone has none."""
+    """Return the cells whose points differ in two reports; a cell that is in one alone counts 0."""
     if before is None:
         return []
     names = dict.fromkeys([*before.cells, *now.cells])
@@ -48,7 +48,7 @@ def changes_between(before: Report | None, now: Report) -> list[PointChange]:
 
 
 def write_changes(course: Path, name: str, changes: list[PointChange]) -> Path:
-    """Write the list of the last grading, in the place of the one before."""
+    """Write the list of changes, in place of that of the grading before; return its path."""
     return replace_file(
         course / "reports" / name / CHANGED_POINTS_FILE,
         csv_table([CHANGED_POINTS_HEAD, *sorted(changes)]),

@@ -1,8 +1,4 @@
-"""An assignment is rehearsed before students have it: its own answers run against its own tests.
-
-A test that the instructor's answer fails is a mistake in the test or in the answer, and everybody
-would lose its points. What has passed once is not run again before something of it changes.
-"""
+"""Rehearsing an assignment before students have it: its answers run against its own tests."""
 
 from pathlib import Path
 
@@ -21,9 +17,10 @@ STAMP_NAME = ".rehearsed"  # in an assignment's folder in reports/: what has pas
 
 
 def rehearse_assignment(course: Path, name: str) -> None:
-    """Raise ``UserError`` with each test that the solved notebook of an assignment fails, and why.
+    """Raise ``UserError`` if a solved notebook fails a test of its own, with each, and why.
 
-    In the book's convention also where the assignment is in a variant, for its answers are.
+    It runs in the book's convention also where the assignment is in a variant, for its answers are
+    in that.
     """
     path = course / "solutions" / name / f"{name}.ipynb"
     require_known(name, folders_in(course / "solutions"))
@@ -41,12 +38,12 @@ def rehearse_assignment(course: Path, name: str) -> None:
 
 
 def mark_of(assignment: Assignment, data: bytes) -> str:
-    """Return what a rehearsal depends on: the notebook, the checks, versions of libraries."""
+    """Return a hash of what a rehearsal depends on: notebook, checks, versions of libraries."""
     return result_key(hash_of_conditions(assignment, Limits(), sandbox=False), "", data)
 
 
 def failures_of(assignment: Assignment, data: bytes) -> list[str]:
-    """Return the cells whose points the instructor's own answers do not get, each with why.
+    """Return a line for each cell whose points the instructor's own answers do not get.
 
     Raises ``UserError`` where this machine did not run all of it: that proves nothing of a test.
     """

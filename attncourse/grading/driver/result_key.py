@@ -15,7 +15,7 @@ HASHED_PACKAGES = ("numpy", "torch")  # whose versions a result depends on
 
 
 def hash_of_conditions(assignment: Assignment, limits: Limits, sandbox: bool) -> bytes:
-    """Return a hash of what a run's submissions share: task, checks, limits, jail, versions."""
+    """Return a hash of what all submissions of a run share: task, checks, limits, versions."""
     shared = {
         "assignment": asdict(assignment),
         "limits": asdict(limits),
@@ -28,7 +28,7 @@ def hash_of_conditions(assignment: Assignment, limits: Limits, sandbox: bool) ->
 
 
 def result_key(shared: bytes, student: str, notebook: bytes) -> str:
-    """Return the key of one submission's result, 64 digits."""
+    """Return the key of one submission's result, 64 hexadecimal digits."""
     digest = hashlib.sha256(shared)
     digest.update(hashlib.sha256(student.encode()).digest())
     digest.update(notebook)
@@ -45,7 +45,7 @@ def library_version(name: str) -> str:
 
 @cache
 def sources_hash() -> str:
-    """Return a hash of the installed package's own text: chapters, checks and grading."""
+    """Return a hash of the installed package's sources: chapters, checks and grading."""
     root = Path(__file__).resolve().parents[2]
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):

@@ -34,9 +34,10 @@ NOT_RUN = "could not be run, the machinery failed twice"
 
 @dataclass(frozen=True)
 class Order:
-    """Options of a run over an assignment's submissions. ``force`` runs graded ones again.
+    """What a run is asked for. ``force`` runs submissions again that the journal has.
 
-    ``hidden`` are the course's folders, which no submission sees.
+    ``hidden`` are the course's folders, which no submission sees. ``one_student`` says that the run
+    is for a single student.
     """
 
     assignment: Assignment
@@ -48,8 +49,8 @@ class Order:
 
 
 @dataclass
-class Flight:
-    """A submission on its way through an executor."""
+class SentSubmission:
+    """A submission that was sent to an executor, with its key, for the given number of times."""
 
     submission: Submission
     data: bytes
@@ -58,7 +59,7 @@ class Flight:
 
 
 class Runner:
-    """Sends submissions to an executor, and writes what comes back into the journal."""
+    """Sends submissions to an executor, and writes their reports into the journal."""
 
     def __init__(self, order: Order, journal: Journal, executor: Executor, lanes: int) -> None:
         """Choose the seed of the run: a new one, or the class's for a single student."""
@@ -69,12 +70,12 @@ class Runner:
         seed = journal.class_seed(self._shared) if order.one_student else None
         self._seed = secrets.randbits(32) if seed is None else seed
         self._limits = order.limits.stretched(slowness())  # which no result's key depends on
-        self._landed: SimpleQueue[tuple[Flight, Future]] = SimpleQueue()
+        self._back: SimpleQueue[tuple[SentSubmission, Future]] = SimpleQueue()
         self._room = WAITING_PER_LANE * lanes
-        self._flying = self._bytes = 0
+        self._n_sent = self._bytes = 0
 
     def results(self, submissions: Iterable[Submission]) -> Iterator[Graded]:
-        """Yield each submission's result, as it arrives."""
+        """Yield each submission's result as it arrives, from folder, journal or executor."""
         for submission in submissions:
             if submission.data is None:
                 reason, student = submission.reason, submission.student
@@ -84,63 +85,67 @@ class Runner:
                 yield Graded(submission, report, source="folder")
                 continue
             data = submission.data
-            flight = Flight(submission, data, result_key(self._shared, submission.student, data))
-            known = None if self._order.force else self._journal.find(flight.key)
+            sent = SentSubmission(
+                submission, data, result_key(self._shared, submission.student, data)
+            )
+            known = None if self._order.force else self._journal.find(sent.key)
             if known is not None:
                 yield Graded(submission, known, source="journal")
             else:
-                self._start(flight)
-            full = self._flying >= self._room or self._bytes > MAX_BYTES_WAITING
-            yield from self._arrived(wait=full)
-        while self._flying:
-            yield from self._arrived(wait=True)
+                self._send(sent)
+            full = self._n_sent >= self._room or self._bytes > MAX_BYTES_WAITING
+            yield from self._results_back(wait=full)
+        while self._n_sent:
+            yield from self._results_back(wait=True)
 
-    def _start(self, flight: Flight) -> None:
-        order, submission = self._order, flight.submission
+    def _send(self, sent: SentSubmission) -> None:
+        """Send a submission to the executor; a result comes back by the queue."""
+        order, submission = self._order, sent.submission
         try:
             future = self._executor.submit(
                 grade_submission,
-                flight.data,
+                sent.data,
                 order.assignment,
                 student=submission.student,
                 limits=self._limits,
                 seed=self._seed,
                 sandbox=order.sandbox,
                 hidden=order.hidden,
-                alone=flight.tries > 1,
+                alone=sent.tries > 1,
             )
         except Exception as error:  # an executor that has broken takes nothing any more
             future = Future()
             future.set_exception(error)
-        self._flying += 1
-        self._bytes += len(flight.data)
-        future.add_done_callback(lambda done: self._landed.put((flight, done)))
+        self._n_sent += 1
+        self._bytes += len(sent.data)
+        future.add_done_callback(lambda done: self._back.put((sent, done)))
 
-    def _arrived(self, wait: bool) -> Iterator[Graded]:
-        """Yield the results that have come back.
+    def _results_back(self, wait: bool) -> Iterator[Graded]:
+        """Yield the results that have come back; with ``wait``, wait for one first.
 
-        With ``wait`` it waits for one, if only to send it again.
+        That one may be sent again in place of a result.
         """
-        while self._flying:
+        while self._n_sent:
             try:
-                flight, future = self._landed.get(block=wait)
+                sent, future = self._back.get(block=wait)
             except Empty:
                 return
             wait = False
-            self._flying -= 1
-            self._bytes -= len(flight.data)
-            if (done := self._land(flight, future)) is not None:
+            self._n_sent -= 1
+            self._bytes -= len(sent.data)
+            if (done := self._result_of(sent, future)) is not None:
                 yield done
 
-    def _land(self, flight: Flight, future: Future) -> Graded | None:
-        submission = flight.submission
+    def _result_of(self, sent: SentSubmission, future: Future) -> Graded | None:
+        """Return the result that came back, written to the journal; None if it is sent again."""
+        submission = sent.submission
         try:
             report = future.result()
         except UserError:
             raise
         except Exception as error:
-            if flight.tries < MAX_TRIES:
-                self._start(replace(flight, tries=flight.tries + 1))
+            if sent.tries < MAX_TRIES:
+                self._send(replace(sent, tries=sent.tries + 1))
                 return None
             said = " ".join(str(error).split())[:200]
             reason = f"{NOT_RUN} ({type(error).__name__}{': ' if said else ''}{said}): grade again"
@@ -148,7 +153,7 @@ class Runner:
                 self._order.assignment, "interrupted", reason, submission.student
             )
             return Graded(submission, report, source="failure")  # and the next run tries it again
-        self._journal.write(flight.key, report, self._shared)
+        self._journal.write(sent.key, report, self._shared)
         return Graded(submission, report)
 
 
@@ -161,9 +166,9 @@ def grade_class(
     lanes: int,
     changes: list[PointChange] | None = None,
 ) -> Iterator[Graded]:
-    """Grade and save each result as it arrives; all are saved when there are no more.
+    """Grade and save submissions; yield each result as it arrives, all saved at the end.
 
-    ``changes`` gets the cells that have other points than before.
+    Cells that have other points than before are appended to ``changes``.
     """
     runner, zone = Runner(order, journal, executor, lanes), zone_of(book.config)
     with Saver(book, order.assignment, changes) as saver:
@@ -172,5 +177,5 @@ def grade_class(
             reported = replace(graded, report=report)
             saver.add(reported)
             yield reported
-        saver.flush()
-        saver.wait()
+        saver.start_saving()
+        saver.wait_until_saved()

@@ -10,12 +10,12 @@ from attncourse.grading.feedback.page import student_page
 from attncourse.grading.feedback.returned import StudentPage, give_back
 from attncourse.grading.files import replace_file
 from attncourse.grading.gradebook.read import Person
-from attncourse.grading.graded_notebook import autograded, graded_cell_texts
+from attncourse.grading.graded_notebook import autograded_notebook, graded_cell_texts
 from attncourse.grading.harmless import one_line
 from attncourse.grading.names import did_you_mean
 from attncourse.grading.report import Report, count
 from attncourse.grading.results.class_results import StudentResult, class_results, read_report
-from attncourse.grading.results.grade_questions import open_in_words
+from attncourse.grading.results.grade_questions import open_questions_in_words
 from attncourse.grading.results.page import feedback_page, write_page
 from attncourse.grading.results.summary import Summary
 from attncourse.grading.submission.notebook import Assignment
@@ -23,7 +23,7 @@ from attncourse.grading.submission.notebook import Assignment
 
 @dataclass
 class Given:
-    """The result of writing feedback: lines on what was written, remarks on who was left out."""
+    """What giving feedback has done: lines on what was written, remarks on who was left out."""
 
     lines: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
@@ -37,7 +37,7 @@ def give_feedback(
     db: str | None = None,
     download: Path | None = None,
 ) -> Given:
-    """Make the pages from what grading has left, and run nothing.
+    """Write students' feedback pages from what grading has left; run nothing.
 
     With ``download``, the platform's own zip, a zip is made that the platform takes back.
     """
@@ -74,7 +74,7 @@ def give_feedback(
         ]
         place, number = give_back(course, name, download, whole, done.remarks.append)
         done.lines.append(f"{count(number, 'page')} to give back in {place}")
-    if open_questions := open_in_words(course, name):
+    if open_questions := open_questions_in_words(course, name):
         done.remarks.append(open_questions)
     report = write_page(course, Summary(results_of_class))
     done.lines.append(f"linked from {report}")
@@ -82,7 +82,7 @@ def give_feedback(
 
 
 def write_student_page(course: Path, assignment: Assignment, r: StudentResult) -> StudentPage:
-    """Write one student's page. Raises ``UserError`` where what it is made of does not fit."""
+    """Write a student's page; raise ``UserError`` if notebook and report do not belong together."""
     name, who = assignment.name, one_line(r.student)
     place = feedback_page(course, r.student, name)
     if place is None:
@@ -106,21 +106,23 @@ def write_student_page(course: Path, assignment: Assignment, r: StudentResult) -
 
 
 def no_report(name: str, student: str) -> str:
-    """Return the reason why a student gets no page, and the command that helps."""
+    """Return why a student gets no page, and the command that helps."""
     who = one_line(student)
     return f"there is no report on {who}: attncourse grade {name} --student {who}"
 
 
 def handed_in_again(before: Path, data: bytes, assignment: Assignment, report: Report) -> bool:
-    """True if the notebook is not the graded one: verdicts would stand beside other work.
+    """True if a notebook is not the graded one: verdicts would stand beside other work.
 
-    ``before`` is what grading has left in ``autograded/``. Where that was made of another file, it
-    is compared with what grading would leave today.
+    ``before`` is the graded notebook in ``autograded/``. If it does not say that it was made of
+    this file, it is compared with what grading would make today.
     """
     try:
         graded = before.read_text(encoding="utf-8")
         if graded_digest(graded) == notebook_digest(data):
             return False
-        return graded_cell_texts(graded) != graded_cell_texts(autograded(data, assignment, report))
+        return graded_cell_texts(graded) != graded_cell_texts(
+            autograded_notebook(data, assignment, report)
+        )
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return False  # there is nothing to compare with

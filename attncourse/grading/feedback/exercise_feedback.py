@@ -4,26 +4,25 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from attncourse.grading.graded_notebook import LONGEST, released_cells, standing_that_fits
+from attncourse.grading.graded_notebook import LONGEST, released_cells, stands_that_fit
 from attncourse.grading.harmless import harmless_message, made_visible, shortened_text
 from attncourse.grading.report import TOLERANCE, CellResult, Report, exercise_of
 from attncourse.grading.results.class_results import StudentResult
 from attncourse.grading.submission.notebook import Assignment, Cell, Cells
 from attncourse.grading.submission.parts import Part, bare_text
 from attncourse.grading.submission.plan import given_texts, parts_in_order
-from attncourse.grading.submission.source import names
+from attncourse.grading.submission.source import names_in_cell
 
 FURTHER = "not all of the further tests passed"  # these are hidden, and stay so
 
 
 @dataclass
 class ExerciseFeedback:
-    """One exercise: its name, points, answers (the cells that hold it), and what is said of it.
+    """The feedback on one exercise: its points, its ``answers`` (cells) and what is said of it.
 
-    ``label`` is the name as it is shown: a question's is its heading.
-
-    ``verdicts`` are as the judge made them, ``remarks`` sentences; ``further`` are the points of
-    its hidden tests. ``person`` says what a person had to do with it: "gave", "waits" or nothing.
+    ``label`` is the name as it is shown: a question's is its heading. ``verdicts`` are as the judge
+    made them, ``remarks`` sentences; ``further`` are the points of its hidden tests. ``person``
+    says what a person had to do with it: "gave" points, "waits" for one, or nothing.
     """
 
     name: str
@@ -45,7 +44,7 @@ class ExerciseFeedback:
 
     @property
     def gist(self) -> str:
-        """Why points are missing, in a few words."""
+        """Why points are missing, in a few words; empty if none are."""
         if self.person == "waits":
             return "waits for a person's judgement"
         if self.full:
@@ -62,9 +61,9 @@ class ExerciseFeedback:
 def feedback_by_exercise(
     assignment: Assignment, cells: Cells, r: StudentResult, report: Report
 ) -> list[ExerciseFeedback]:
-    """Return every exercise in the answers' order, then graded cells that are gone.
+    """Return the feedback on each exercise, in the answers' order, then on cells that are gone.
 
-    Of hidden tests there are points and the judge's own words, nothing that was computed in them.
+    Of hidden tests it has points and the judge's own words, nothing that was computed in them.
     """
     parts = parts_in_order(cells, assignment)[0]
     instructors = {c.grade_id: c for c in assignment.cells if c.solution and c.grade_id}
@@ -98,7 +97,7 @@ def feedback_by_exercise(
 
 
 def add_result(entry: ExerciseFeedback, cell: Cell, r: StudentResult, report: Report) -> None:
-    """Add what one graded cell gave."""
+    """Add the points of one graded cell, and its verdicts or remarks, to an exercise."""
     grade_id = cell.grade_id
     result = r.cells.get(grade_id, CellResult(0.0, cell.points))
     entry.points += result.points
@@ -117,19 +116,19 @@ def add_result(entry: ExerciseFeedback, cell: Cell, r: StudentResult, report: Re
 
 
 def answering_cells(parts: list[Part], question: Cell) -> list[Cell]:
-    """Return the cells that answer: by their mark, or because they write what was asked."""
+    """Return the cells that answer a question: by their mark, or by a name that it asks for."""
     marked = [p for p in parts if question.grade_id in (*p.answers, p.cell.grade_id) and not p.idle]
-    names_asked = names(question.source) if question.code else None
+    names_asked = names_in_cell(question.source) if question.code else None
     bound = names_asked.bound if names_asked else frozenset()
     written = [p for p in parts if p.runs and bound & p.names.bound]
     chosen = sorted({p.number: p for p in (*marked, *written)}.items())
-    return [harmless_cell(part.cell) for part in standing_that_fits([part for _, part in chosen])]
+    return [harmless_cell(part.cell) for part in stands_that_fit([part for _, part in chosen])]
 
 
 def text_cells_joined(cells: list[Cell], stub: str) -> list[Cell]:
-    """Return the cells with what is text in one: an answer is rendered once, however it was split.
+    """Return the cells with all text among them in one cell, so that it is rendered once.
 
-    What was left as given is no part of it where there is more.
+    A stub among the texts is left out if there is another text.
     """
     texts = [cell for cell in cells if not cell.code]
     if len(texts) < 2:
@@ -142,21 +141,21 @@ def text_cells_joined(cells: list[Cell], stub: str) -> list[Cell]:
 def other_cells(
     assignment: Assignment, cells: Cells, seen: list[ExerciseFeedback]
 ) -> Iterator[Cell]:
-    """Yield the student's own cells that answer nothing by themselves: helpers, experiments."""
+    """Yield the student's own cells that are in no exercise's answers: helpers, experiments."""
     released_texts = given_texts(assignment)
     used = {cell.source for exercise in seen for cell in exercise.answers}
     parts = parts_in_order(cells, assignment)[0]
     students_own = [
         part for part in parts if part.runs and bare_text(part.cell.source) not in released_texts
     ]
-    for part in standing_that_fits(students_own):
+    for part in stands_that_fit(students_own):
         cell = harmless_cell(part.cell)
         if cell.source not in used:
             yield cell
 
 
 def harmless_cell(cell: Cell) -> Cell:
-    """Return a cell as it may be shown: nothing in it acts, and there is an end to it."""
+    """Return a cell as it may be shown: control characters visible, and of bounded length."""
     return Cell(
         shortened_text(made_visible(cell.source), LONGEST), code=cell.code, grade_id=cell.grade_id
     )

@@ -12,14 +12,14 @@ from attncourse.grading.nbgrader.markdown import page_markdown
 from attncourse.grading.report import Report, score_in_words
 from attncourse.grading.results.class_results import StudentResult
 from attncourse.grading.results.page import HERE as SHARED
-from attncourse.grading.results.page import name_markup, template, text_markup
+from attncourse.grading.results.page import load_template, name_markup, text_markup
 from attncourse.grading.submission.notebook import Assignment, Cell, read_submission_cells
 
 PAGE_FOLDER = Path(__file__).parent
 
 
 def student_page(assignment: Assignment, notebook: bytes, r: StudentResult, report: Report) -> str:
-    """Return the page on what was handed in.
+    """Return the HTML page on what a student handed in.
 
     Every text in it is escaped, and there is no script.
     """
@@ -28,7 +28,7 @@ def student_page(assignment: Assignment, notebook: bytes, r: StudentResult, repo
     except Unreadable:
         cells = ()
     exercises = feedback_by_exercise(assignment, cells, r, report)
-    made = template(PAGE_FOLDER / "page.html.j2")
+    made = load_template(PAGE_FOLDER / "page.html.j2")
     return made.render(
         title=assignment_title(assignment),
         r=r,
@@ -50,7 +50,7 @@ def student_page(assignment: Assignment, notebook: bytes, r: StudentResult, repo
 
 
 def prose_markup(source: str, label: str) -> Markup:
-    """Return an answer in text, without the heading that stands above it already."""
+    """Return an answer in words as HTML, without the heading that stands above it already."""
     head, _, rest = source.strip().partition("\n")
     return Markup(page_markdown(defused_markdown(rest if head.lstrip("# ") == label else source)))
 

@@ -1,15 +1,4 @@
-"""Feedback pages in a zip that Moodle or Canvas takes back, under the names of its own download.
-
-Moodle finds the student in a part of the path that begins FULLNAME_NUMBER_assignsubmission_file:
-a folder since 3.1, which ends in _ up to 4.0, before that the file itself. Every file in the zip
-becomes a feedback file. See MoodleDocs, "Using Assignment", "Upload multiple feedback files as a
-zip", and mod/assign/feedback/file/importziplib.php.
-
-Canvas takes the first two numbers between underscores for the student's and the file's, in names
-such as lovelaceada_LATE_123_456_05_kqv.ipynb, and attaches the file to a comment under the name
-of the file that was handed in. See its Instructor Guide, "How do I upload all student submissions
-for an assignment?", and infer_comment_context_from_filename in app/models/assignment.rb.
-"""
+"""Feedback pages in a zip that Moodle or Canvas takes back, named as in its own download."""
 
 import re
 import zipfile
@@ -21,17 +10,17 @@ from html import escape
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from attncourse.grading.course.choosing import HandedFile, Ungraded, choose
-from attncourse.grading.course.folders import record_of
+from attncourse.grading.course.choosing import HandedFile, Ungraded, choose_file
+from attncourse.grading.course.folders import read_record
 from attncourse.grading.course.handed_in import (
     BROKEN_ARCHIVE_ERRORS,
-    is_own,
-    piece_of,
-    unpacked,
+    file_of_entry,
+    is_put_in_by_student,
+    unpack_notebook,
     unpacked_member,
 )
 from attncourse.grading.errors import UserError
-from attncourse.grading.files import replace_bytes, zipped
+from attncourse.grading.files import replace_bytes, zip_archive
 from attncourse.grading.gradebook.read import Person
 from attncourse.grading.harmless import one_line
 from attncourse.grading.names import name_parts
@@ -44,10 +33,7 @@ GRADESCOPE = "submission_metadata.yml"  # in an export of its submissions
 
 
 class StudentPage(NamedTuple):
-    """A person of the class, the notebook that they handed in, and their page where there is one.
-
-    The page is about that notebook.
-    """
+    """A student, the notebook that they handed in, and their feedback page if there is one."""
 
     person: Person
     notebook: bytes | None
@@ -55,14 +41,14 @@ class StudentPage(NamedTuple):
 
     @property
     def student(self) -> str:
-        """The id of whose page it is."""
+        """The student's id."""
         return self.person.id
 
 
 class Home(NamedTuple):
-    """Where a download has a student's files: the path without the file's name, and whose it is.
+    """A student's place in a download: the path without the file's name, and the name in it.
 
-    ``key`` is the same of all places of one student.
+    ``key`` is the same for all places of one student.
     """
 
     prefix: str
@@ -73,12 +59,13 @@ class Home(NamedTuple):
 def give_back(
     course: Path, name: str, download: Path, pages: list[StudentPage], remark: Remark
 ) -> tuple[Path, int]:
-    """Write the zip; return its path and how many pages are in it, and say who has no place there.
+    """Write the zip; return its path and the number of its pages. ``remark`` hears who has none.
 
-    ``pages`` are the whole class: who has no page may have a place, which is nobody else's.
+    ``pages`` are those of the whole class: a place may be a student's who has no page, and is
+    nobody else's then.
     """
     form, places = read_download(download, name)
-    rows = record_of(course, name)
+    rows = read_record(course, name)
     groups = {s: row.get("group") or "" for s, row in rows.items()}
     pages, alone = one_a_group(pages, groups, remark)
     came_as = {
@@ -99,15 +86,16 @@ def give_back(
         if place not in owners.values():
             remark(f"in {download.name} only, with no page: {one_line(place.who)}")
     path = course / "reports" / name / f"feedback-{form}.zip"
-    return replace_bytes(path, zipped(files)), len(owners)
+    return replace_bytes(path, zip_archive(files)), len(owners)
 
 
 def one_a_group(
     pages: list[StudentPage], groups: dict[str, str], remark: Remark
 ) -> tuple[list[StudentPage], set[str]]:
-    """Return the pages with one for each group, which has one place, and whose each is.
+    """Return the pages with one for each group, and the ids of the students whose pages these are.
 
-    Whose pages differ in more than their name get none there: it would be the others' as well.
+    A group has one place in the download. If its pages differ in more than names, none is returned:
+    it would be the others' as well.
     """
     written, others = [], defaultdict(list)
     for page in pages:
@@ -123,15 +111,15 @@ def one_a_group(
 
 
 def anonymous_page(page: StudentPage) -> str:
-    """Return a page without the name of whom it is for."""
+    """Return a page's text without the student's name and id."""
     named = sorted({escape(page.person.full_name), escape(page.student)}, key=len, reverse=True)
     return re.sub("|".join(map(re.escape, named)), "", page.content)
 
 
 def read_download(path: Path, name: str) -> tuple[str, dict[Home, set[bytes]]]:
-    """Return a download's platform, and each student's place in it with what was handed in.
+    """Return a download's platform and, by students' places, digests of what was handed in.
 
-    That is the one file that grading would choose, whatever else lies beside it.
+    Of several files in a place, the one counts that grading would choose.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -139,9 +127,9 @@ def read_download(path: Path, name: str) -> tuple[str, dict[Home, set[bytes]]]:
             for form, pattern in PLATFORMS.items():
                 files: dict[str, dict[HandedFile, tuple[Home, zipfile.ZipInfo]]] = defaultdict(dict)
                 for member in members:
-                    filename = as_file(member.filename)
+                    filename = place_of_typed_work(member.filename)
                     if (place := download_place(filename, pattern)) is not None:
-                        piece = piece_of(member, filename.partition(place.prefix)[2])
+                        piece = file_of_entry(member, filename.partition(place.prefix)[2])
                         files[place.key][piece] = place, member
                 if files:
                     return form, dict(counted_file(archive, each, name) for each in files.values())
@@ -161,15 +149,18 @@ def read_download(path: Path, name: str) -> tuple[str, dict[Home, set[bytes]]]:
 
 
 def download_place(filename: str, pattern: re.Pattern[str]) -> Home | None:
-    """Return where a file of a download stands, without the folders around the student's."""
-    for part in re.findall(r"[^/]+/?", as_file(filename)):
+    """Return the student's place that a file of a download is in, or None."""
+    for part in re.findall(r"[^/]+/?", place_of_typed_work(filename)):
         if match := pattern.match(part):
             return Home(match[0], match["who"], match["key"])
     return None
 
 
-def as_file(filename: str) -> str:
-    """Return the place of a file for what was written on Moodle itself, which takes none back."""
+def place_of_typed_work(filename: str) -> str:
+    """Return a file's name, changed to a file's place for work that was typed on Moodle itself.
+
+    Moodle takes nothing back for that work.
+    """
     return filename.replace("_assignsubmission_onlinetext", "_assignsubmission_file")
 
 
@@ -178,26 +169,27 @@ def counted_file(
 ) -> tuple[Home, set[bytes]]:
     """Return a student's place, and the digests of the file that counts there.
 
-    Where that is an archive, that of the notebook in it, too; none where nobody can know which
-    file counts, or can read it.
+    Of an archive these are two, its own and that of the notebook in it. They are none where nobody
+    can know which file counts, or can read it.
     """
     place = next(iter(files.values()))[0]
     with suppress(Ungraded, *BROKEN_ARCHIVE_ERRORS):
-        if piece := choose([piece for piece in files if is_own(piece)], name):
+        if piece := choose_file([piece for piece in files if is_put_in_by_student(piece)], name):
             place, member = files[piece]
             data = unpacked_member(archive, member, name)
-            return place, {sha256(data).digest(), sha256(unpacked(data, name)[0]).digest()}
+            return place, {sha256(data).digest(), sha256(unpack_notebook(data, name)[0]).digest()}
     return place, set()
 
 
 def owners_of(
     places: dict[Home, set[bytes]], pages: list[StudentPage], came_as: dict[str, str]
 ) -> dict[str, Home]:
-    """Return students' places: where it was collected from, or what has their notebook, or name.
+    """Return, by student, the place in the download that is theirs.
 
-    ``came_as`` are the keys of the places that submissions were collected from. Of a notebook that
-    several have, the place's name decides; it is never one whose name is another's. What fits
-    several is left out, and ``pages`` are the whole class, so that it is known what does.
+    A place is known by ``came_as``, from where work was collected, or by the notebook in it, or by
+    its name. Of a notebook that several have, the place's name decides; it is never one whose name
+    is another's. A place that may be several students' is left out; so ``pages`` have to be the
+    whole class's.
     """
     files = {p.student: {sha256(p.notebook).digest()} if p.notebook else set() for p in pages}
     names = {
@@ -224,14 +216,14 @@ def owners_of(
 
 
 def unambiguous_pairs(fitting: list[tuple[str, Home]]) -> dict[str, Home]:
-    """Return those pairs whose student and place are in no other."""
+    """Return, as a dict, the pairs whose student and whose place are in no other pair."""
     students = Counter(student for student, _ in fitting)
     places = Counter(place for _, place in fitting)
     return {s: place for s, place in fitting if students[s] == 1 and places[place] == 1}
 
 
 def name_spellings(name: str) -> set[str]:
-    """Return a name without signs, with its words in order of the alphabet and as they are.
+    """Return a name without signs in two spellings: words in alphabetical order, and as they are.
 
     Canvas writes the last name before the first and no sign between them.
     """
@@ -240,5 +232,5 @@ def name_spellings(name: str) -> set[str]:
 
 
 def name_words(name: str) -> set[str]:
-    """Return the words of a name, initials aside."""
+    """Return the words of a name, without initials."""
     return {word for word in name_parts(name) if len(word) > 1}

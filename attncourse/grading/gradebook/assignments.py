@@ -1,9 +1,9 @@
-"""An assignment in the gradebook: whether it is there, its cells, when it is due."""
+"""An assignment in the gradebook: its cells, its due date, and whether it was released."""
 
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from attncourse.grading.course.changes import differences, keep_added
+from attncourse.grading.course.changes import changes_of_cells, keep_added
 from attncourse.grading.course.dates import due_of
 from attncourse.grading.course.folders import folders_in
 from attncourse.grading.course.settings import course_modules_importable
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 
 def require_release(book: CourseGradebook, name: str) -> None:
-    """Raise ``UserError`` for an assignment that students were never given."""
+    """Raise ``UserError`` for an assignment that was never released to students."""
     released = book.course / "exercises" / name / f"{name}.ipynb"
     if not has_assignment(book, name) and not released.is_file():
         raise UserError(f"{name} was never released: attncourse release {name}")
 
 
 def record_assignment(book: CourseGradebook, name: str) -> list[str]:
-    """Record the assignment's cells as ``nbgrader generate_assignment`` does, if they changed.
+    """Record an assignment's cells as ``nbgrader generate_assignment`` does, if they changed.
 
-    Return what changed since submissions were entered, in sentences. When it is due is entered
-    too, where the settings say so; else that stays as the formgrader has it.
+    Return what changed since submissions were entered, in sentences. The due date is entered, too,
+    if the settings have one; else that stays as the formgrader has it.
     """
     import nbformat
     from nbgrader import preprocessors as steps
@@ -63,7 +63,7 @@ def record_assignment(book: CourseGradebook, name: str) -> list[str]:
         if old is not None and old != new:
             sentences = follow_changes(gradebook, book.course, name, marked_cells(notebook))
             entered = gradebook.find_notebook(name, name).submissions
-            sentences = [*differences(old, new), *sentences] if entered else []
+            sentences = [*changes_of_cells(old, new), *sentences] if entered else []
         if old != new:
             gradebook.update_or_create_assignment(name)
             steps.SaveCells(config=book.config).preprocess(notebook, resources)
@@ -72,10 +72,10 @@ def record_assignment(book: CourseGradebook, name: str) -> list[str]:
 
 
 def due_in_settings(book: CourseGradebook, name: str) -> datetime | None:
-    """Return when an assignment is due by the settings; None where they do not say.
+    """Return when an assignment is due by the settings; None if they do not say.
 
-    A misspelled name, for which nobody would ever be late, is a ``UserError``; an assignment that
-    is still to be written may have its date.
+    Raises ``UserError`` for a misspelled name, for which nobody would ever be late; an assignment
+    that is still to be written may have its date.
     """
     due, known = due_of(book.config, name), set(folders_in(book.course / "solutions"))
     dated = {str(named) for named in book.config.Assignments.get("due", {})}
@@ -86,14 +86,14 @@ def due_in_settings(book: CourseGradebook, name: str) -> datetime | None:
 
 
 def enter_due_date(gradebook: "Gradebook", name: str, due: datetime | None) -> None:
-    """Enter when an assignment is due, where nbgrader looks for it."""
+    """Enter an assignment's due date where nbgrader looks for it; None for no date."""
     if due is not None and gradebook.find_assignment(name).duedate != due:
         # pyrefly: ignore [bad-argument-type]  nbgrader says that each of these is a dict
         gradebook.update_or_create_assignment(name, duedate=due)
 
 
 def recorded_cells(gradebook: "Gradebook", name: str) -> dict[str, tuple] | None:
-    """Return checksum and points of each cell that the gradebook has; None for no assignment."""
+    """Return checksum and points of each recorded cell by its grade id; None for no assignment."""
     from nbgrader.api import MissingEntry
 
     try:
@@ -105,7 +105,7 @@ def recorded_cells(gradebook: "Gradebook", name: str) -> dict[str, tuple] | None
 
 
 def cells_to_record(notebook: Any) -> dict[str, tuple]:
-    """Return checksum and points of each of nbgrader's cells in a notebook."""
+    """Return checksum and points of each marked cell of a notebook, by its grade id."""
     marks = [cell.metadata.nbgrader for cell in marked_cells(notebook)]
     return {
         mark["grade_id"]: (mark.get("checksum"), float(mark["points"]) if mark["grade"] else None)

@@ -1,4 +1,4 @@
-"""nbgrader's gradebook: which database it is, whether it is this course's, ways into it."""
+"""Opening nbgrader's gradebook: which database it is, and whether it is this course's."""
 
 import errno
 import logging
@@ -28,7 +28,7 @@ SHARED_COURSE_IDS = {"", "default_course"}  # nbgrader enters them where it know
 
 @dataclass(frozen=True)
 class CourseGradebook:
-    """A course's gradebook: its folder, the database's address, nbgrader's configuration."""
+    """A course's gradebook: the course's folder, the database's address, nbgrader's settings."""
 
     course: Path
     url: "URL"
@@ -41,17 +41,17 @@ class CourseGradebook:
 
     @property
     def address(self) -> str:
-        """The address for nbgrader, password and all: never to be shown."""
+        """The database's address with its password: never to be shown."""
         return self.url.render_as_string(hide_password=False)
 
     @property
     def file(self) -> Path | None:
-        """The file of an SQLite gradebook."""
+        """The file of an SQLite gradebook; None for another database."""
         path = self.url.database if self.url.get_backend_name() == "sqlite" else None
         return Path(path) if path else None
 
     def __str__(self) -> str:
-        """Return the address as it may be shown: without the password."""
+        """Return the address without its password, as it may be shown."""
         if self.file is not None:
             with suppress(ValueError):
                 return str(self.course / self.file.relative_to(self.course.resolve()))
@@ -60,14 +60,14 @@ class CourseGradebook:
 
 
 def sqlite_address(file: Path) -> str:
-    """Return the address of an SQLite database in a file, whatever signs its path has."""
+    """Return the address of an SQLite database in a file whose path may have any signs."""
     from sqlalchemy.engine import URL
 
     return URL.create("sqlite", database=str(file)).render_as_string()
 
 
 def find_gradebook(course: Path, db: str | None = None) -> CourseGradebook:
-    """Return the gradebook that ``db`` names, else the environment, configuration or folder."""
+    """Return the gradebook named by ``db``, else by the environment, settings or folder."""
     require_nbgrader()
     from sqlalchemy.engine import make_url
     from sqlalchemy.exc import ArgumentError
@@ -90,7 +90,7 @@ def find_gradebook(course: Path, db: str | None = None) -> CourseGradebook:
 
 @contextmanager
 def explained_database_errors(book: CourseGradebook, doing: str = "write") -> Iterator[None]:
-    """Turn what the database objects to into one line, without its password."""
+    """Raise ``UserError`` for a database's error in the block, in one line without a password."""
     from sqlalchemy.exc import SQLAlchemyError
 
     level = logging.root.manager.disable
@@ -107,7 +107,7 @@ def explained_database_errors(book: CourseGradebook, doing: str = "write") -> It
 
 
 def database_advice(reason: str) -> str:
-    """Return advice for some complaints of a database."""
+    """Return advice on a database's complaint; "" for one that is not known here."""
     for words, advice in (
         ("database is locked", "another process holds it (the formgrader, nbgrader?): end it"),
         ("not a database", "move it away"),
@@ -125,7 +125,7 @@ def database_advice(reason: str) -> str:
 
 @contextmanager
 def open_gradebook(book: CourseGradebook) -> Iterator["Gradebook"]:
-    """Yield nbgrader's own object for the database, whose tables are made where there are none."""
+    """Yield nbgrader's own object for the database; missing tables are made."""
     from nbgrader import api
 
     # For new tables, nbgrader starts a program only to ask for this number: seconds.
@@ -137,7 +137,7 @@ def open_gradebook(book: CourseGradebook) -> Iterator["Gradebook"]:
 
 
 def tables_version() -> str:
-    """Return the version of nbgrader's tables."""
+    """Return nbgrader's newest version of its tables."""
     import nbgrader
     from alembic.script import ScriptDirectory
 
@@ -166,7 +166,7 @@ def make_sqlite_file(book: CourseGradebook) -> None:
 
 
 def move_if_free(made: Path, place: Path) -> None:
-    """Give a file another name, if nothing has that name yet."""
+    """Move a file to a place, unless there is one already."""
     try:
         os.link(made, place)  # refuses, where another program was quicker
     except FileExistsError:
@@ -178,7 +178,7 @@ def move_if_free(made: Path, place: Path) -> None:
 
 
 def has_assignment(book: CourseGradebook, name: str) -> bool:
-    """True if the gradebook has this assignment; another course's gradebook is a ``UserError``."""
+    """True if the gradebook has this assignment; raise ``UserError`` for another course's."""
     from sqlalchemy import false, func, inspect, select, update
 
     from attncourse.grading.gradebook.tables import assignment, course
@@ -201,7 +201,7 @@ def has_assignment(book: CourseGradebook, name: str) -> bool:
 
 @contextmanager
 def gradebook_to_read(course: Path, db: str | None = None) -> Iterator["Connection"]:
-    """Yield a connection to the course's gradebook, or to that at ``db``, which changes nothing."""
+    """Yield a connection that only reads, to the course's gradebook or the one at ``db``."""
     book = find_gradebook(course, db)
     if book.file is not None and not book.file.is_file():
         raise UserError(f"there is no gradebook {book}: grade first: attncourse grade ASSIGNMENT")
@@ -212,7 +212,7 @@ def gradebook_to_read(course: Path, db: str | None = None) -> Iterator["Connecti
 
 @contextmanager
 def connect_to(book: CourseGradebook, *, to_read: bool = False) -> Iterator["Connection"]:
-    """Yield a connection without nbgrader, which would write; ``to_read`` changes nothing."""
+    """Yield a connection without nbgrader, which would change tables; ``to_read`` only reads."""
     from sqlalchemy import create_engine
 
     with explained_database_errors(book, "read" if to_read else "write"):
@@ -229,7 +229,7 @@ def connect_to(book: CourseGradebook, *, to_read: bool = False) -> Iterator["Con
 
 
 def require_own_gradebook(book: CourseGradebook, connection: "Connection") -> None:
-    """Raise ``UserError`` where the tables are not nbgrader's, or are another course's."""
+    """Raise ``UserError`` if tables are not nbgrader's, or are another course's."""
     from sqlalchemy import inspect, select, union
 
     from attncourse.grading.gradebook.tables import assignment, course

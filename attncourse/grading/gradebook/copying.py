@@ -1,4 +1,4 @@
-"""A gradebook copied to another database: all rows, or none."""
+"""Copying a gradebook to another database: all rows, or none."""
 
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,10 @@ MAX_TABLES_NAMED = 5
 
 
 def copy_gradebook(course: Path, to: str, db: str | None = None) -> dict[str, int]:
-    """Copy all of a gradebook to an empty database: points, a person's scores, comments.
+    """Copy a gradebook to an empty database; return how many rows each table has.
 
-    Return how many rows each table has. All rows are there, or none. What was copied from stays.
-    Raise ``UserError`` where the other database holds anything.
+    All rows are there, or none, and the first gradebook stays as it is. Raises ``UserError`` if the
+    other database holds anything.
     """
     from sqlalchemy import func, insert, select
 
@@ -60,7 +60,7 @@ def copy_gradebook(course: Path, to: str, db: str | None = None) -> dict[str, in
 
 
 def database_contents(book: CourseGradebook) -> str:
-    """Return what a database has in it, in words; nothing where it is empty or not there yet."""
+    """Return what a database holds, in words; "" if it is empty or not there yet."""
     from sqlalchemy import func, inspect, select
 
     from attncourse.grading.gradebook.tables import assignment, student

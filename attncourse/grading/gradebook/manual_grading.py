@@ -1,4 +1,4 @@
-"""What people give by hand, entered where nbgrader's formgrader shows it: scores and comments."""
+"""Entering scores and comments that people give by hand, where the formgrader shows them."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -8,7 +8,7 @@ from attncourse.grading.gradebook.connection import CourseGradebook, open_gradeb
 
 
 class ManualChange(NamedTuple):
-    """A score or a comment of a student's cell: ``field`` is "points" or "comment"."""
+    """A new score or comment for a student's cell: ``field`` is "points" or "comment"."""
 
     student: str
     cell: str
@@ -18,7 +18,7 @@ class ManualChange(NamedTuple):
 
 
 class CommentEdit(NamedTuple):
-    """A change of the comment on a student's cell: what is made of the text that is there."""
+    """An edit of the comment on a student's cell: ``edit`` makes the new text of the old one."""
 
     student: str
     cell: str
@@ -26,7 +26,7 @@ class CommentEdit(NamedTuple):
 
 
 def enter_manual_changes(book: CourseGradebook, name: str, changes: Sequence[ManualChange]) -> None:
-    """Enter scores and comments that a person gave, all of them or none."""
+    """Enter a person's scores and comments, all of them or none."""
     with open_gradebook(book) as gradebook:
         for change in changes:
             place = change.cell, name, name, change.student
@@ -43,7 +43,7 @@ def enter_manual_changes(book: CourseGradebook, name: str, changes: Sequence[Man
 def edit_comments(book: CourseGradebook, name: str, edits: Sequence[CommentEdit]) -> None:
     """Edit people's comments, all of them or none.
 
-    Raise ``UserError`` for a student of whom nothing is graded.
+    Raises ``UserError`` for a student of whom nothing is graded.
     """
     from nbgrader.api import MissingEntry
 
@@ -55,7 +55,8 @@ def edit_comments(book: CourseGradebook, name: str, edits: Sequence[CommentEdit]
             except MissingEntry:
                 raise UserError(
                     f"nothing of {student} is graded in {name}, so no page would have the answer: "
-                    f"attncourse grade {name} --student {student}"
+                    f"attncourse grade {name} --student {student}, or leave this answer empty "
+                    "where nothing was handed in"
                 ) from None
         for comment, (_, _, edit) in zip(comments, edits, strict=True):
             comment.manual_comment = edit(comment.manual_comment or "")

@@ -1,9 +1,4 @@
-"""Points as they stand in a gradebook, read without changing it.
-
-nbgrader's own ``Gradebook`` writes when it is opened (tables, the course) and asks once for every
-student; these are a few queries for a class of any size. A score is what nbgrader makes of it: a
-person's before the automatic one, extra credit on top.
-"""
+"""Reading points from a gradebook, without changing it."""
 
 import importlib.util
 import math
@@ -26,7 +21,7 @@ NO_TIME, DAY = timedelta(), timedelta(days=1)
 
 @dataclass(frozen=True)
 class Person:
-    """A student as the gradebook knows them; what it does not know is an empty text."""
+    """A student as the gradebook has them; a field that it does not have is an empty text."""
 
     id: str
     last_name: str = ""
@@ -47,11 +42,12 @@ class Person:
 
 @dataclass(kw_only=True)
 class SubmissionScores:
-    """One submission in the gradebook: points by grade id, who gave them, what a person wrote.
+    """A submission in the gradebook: points by grade id, who gave them, comments.
 
-    ``manual`` are the cells that a person has scored, ``waiting`` those that one has to, ``stale``
-    those that one has scored before they were graded again; ``comments`` are a person's.
-    ``late`` are seconds after it was due, ``extension`` the days by which that is later for it.
+    ``manual`` are the cells that a person has scored, ``waiting`` those that a person has to,
+    ``stale`` those scored before they were graded again; ``comments`` are people's, by grade id.
+    ``late`` are the seconds after it was due, ``extension`` the days by which that is later for
+    this student.
     """
 
     timestamp: str = ""
@@ -67,7 +63,7 @@ class SubmissionScores:
 
 @dataclass(frozen=True)
 class AssignmentScores:
-    """An assignment in the gradebook: all students, the graded cells, who has what."""
+    """An assignment in the gradebook: all students, its graded cells, and the submissions."""
 
     people: tuple[Person, ...]
     maxima: dict[str, float]
@@ -75,7 +71,7 @@ class AssignmentScores:
 
 
 class HandInTime(NamedTuple):
-    """When a student handed something in, when that was due, and the points taken off for it."""
+    """When a student handed in, when that was due, and the points taken off for lateness."""
 
     student: str
     timestamp: datetime | None
@@ -85,7 +81,7 @@ class HandInTime(NamedTuple):
 
 
 def has_gradebook(course: Path, db: str | None = None) -> bool:
-    """True if there is a gradebook to read; one named by its address has to be there."""
+    """True if there is a gradebook to read; one that is named by its address has to be there."""
     if importlib.util.find_spec("nbgrader") is None:
         return db is not None
     book = find_gradebook(course, db)
@@ -93,7 +89,7 @@ def has_gradebook(course: Path, db: str | None = None) -> bool:
 
 
 def read_people(connection: "Connection") -> list[Person]:
-    """Return the students whom the gradebook knows, by their ids."""
+    """Return the students in the gradebook, ordered by id."""
     from sqlalchemy import select
 
     from attncourse.grading.gradebook.tables import student
@@ -105,7 +101,7 @@ def read_people(connection: "Connection") -> list[Person]:
 
 
 def read_assignment_ids(connection: "Connection") -> dict[str, str]:
-    """Return the ids of the assignments in the gradebook, by name."""
+    """Return the ids of assignments in the gradebook, by name."""
     from sqlalchemy import select
 
     from attncourse.grading.gradebook.tables import assignment
@@ -134,7 +130,7 @@ def graded_assignments(course: Path, db: str | None = None) -> list[str]:
 
 
 def finite_points(points: object) -> float:
-    """Return points; SQLite keeps whatever was written. Raises ``ValueError`` for no number."""
+    """Return points as a number; raise ``ValueError`` if they are none, which SQLite may hold."""
     number = points if isinstance(points, float) else float(str(points))
     if not math.isfinite(number):
         raise ValueError(f"{number} points")
@@ -142,7 +138,7 @@ def finite_points(points: object) -> float:
 
 
 def read_hand_ins(connection: "Connection", assignment_id: str) -> list[HandInTime]:
-    """Return each submission to an assignment: when it came and was due, the points taken off."""
+    """Return each submission to an assignment: when it came and was due, points taken off."""
     from sqlalchemy import func, select
 
     from attncourse.grading.gradebook.tables import (
@@ -166,7 +162,7 @@ def read_hand_ins(connection: "Connection", assignment_id: str) -> list[HandInTi
 
 
 def read_scores(connection: "Connection", assignment_id: str, zone: Zone) -> AssignmentScores:
-    """Return the scores of the assignment with this id, with times by the class's clocks."""
+    """Return the scores of the assignment with this id, times by the class's clocks."""
     cells = read_cells_with_points(connection, assignment_id)
     has_several_notebooks = len({cell.notebook for cell in cells}) > 1
     labels = {c.id: f"{c.notebook}/{c.name}" if has_several_notebooks else c.name for c in cells}
@@ -197,7 +193,10 @@ def enter_grade(
     extra_credit: object,
     needs_person: bool,
 ) -> None:
-    """Enter a row of nbgrader's grades among a submission's scores."""
+    """Add a row of nbgrader's grades to a submission's scores.
+
+    ``label`` is the cell's grade id; ``needs_person`` says that a person has to score it.
+    """
     base = automatic if manual is None else manual
     scores.points[label] = 0.0 if base is None else finite_points(base)
     if base is not None and extra_credit:
@@ -211,7 +210,7 @@ def enter_grade(
 
 
 def read_cells_with_points(connection: "Connection", assignment_id: str) -> list["Row"]:
-    """Return id, name, notebook and maximum of an assignment's cells that have points."""
+    """Return id, name, notebook and points of an assignment's cells that have points."""
     from sqlalchemy import func, select
 
     from attncourse.grading.gradebook.tables import base_cell, grade_cell, notebook, task_cell
@@ -235,7 +234,7 @@ def read_cells_with_points(connection: "Connection", assignment_id: str) -> list
 
 
 def with_submission(table: Any) -> "FromClause":
-    """Return a table of grades or of comments, joined with the submissions that they belong to."""
+    """Return a table of grades or comments, joined with the submissions that they belong to."""
     from attncourse.grading.gradebook.tables import submitted_assignment, submitted_notebook
 
     return table.join(submitted_notebook, submitted_notebook.c.id == table.c.notebook_id).join(
@@ -244,9 +243,9 @@ def with_submission(table: Any) -> "FromClause":
 
 
 def read_grades(connection: "Connection", assignment_id: str) -> Iterable["Row"]:
-    """Return all grades of an assignment.
+    """Return a row for each grade of an assignment.
 
-    Of each the student, the cell's id, automatic and manual score, extra credit, and whether a
+    It has the student, the cell's id, automatic and manual score, extra credit, and whether a
     person has to look.
     """
     from sqlalchemy import select
@@ -270,7 +269,7 @@ def read_grades(connection: "Connection", assignment_id: str) -> Iterable["Row"]
 def read_manual_scores(
     connection: "Connection", assignment_id: str
 ) -> dict[tuple[str, str], float | None]:
-    """Return the score that a person gave, by student and cell; None where nobody has."""
+    """Return a person's scores by student and cell; None where nobody has given one."""
     from sqlalchemy import select
 
     from attncourse.grading.gradebook.tables import base_cell, grade, submitted_assignment
@@ -286,7 +285,7 @@ def read_manual_scores(
 def read_manual_comments(
     connection: "Connection", assignment_id: str
 ) -> dict[tuple[str, str], str]:
-    """Return the comments that people wrote, by student and cell, empty ones aside."""
+    """Return people's comments by student and cell, without empty ones."""
     from sqlalchemy import func, select
 
     from attncourse.grading.gradebook.tables import base_cell, comment, submitted_assignment

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def enter_students(book: CourseGradebook, fields: Mapping[str, Mapping[str, str]]) -> None:
-    """Enter students with what nbgrader keeps of them, by their ids; nobody is taken out."""
+    """Enter students by id, with nbgrader's fields for them; nobody is taken out."""
     with open_gradebook(book) as gradebook:
         for student, entered in fields.items():
             # pyrefly: ignore [bad-argument-type]  nbgrader says that each of these is a dict
@@ -20,7 +20,7 @@ def enter_students(book: CourseGradebook, fields: Mapping[str, Mapping[str, str]
 
 
 def count_queries(student: str) -> "dict[str, Select]":
-    """Return queries that count what the gradebook has of a student, by what it is."""
+    """Return queries, by what they count, for what the gradebook has of a student."""
     from sqlalchemy import func, select
 
     from attncourse.grading.gradebook.tables import comment, grade, submitted_assignment
@@ -37,7 +37,7 @@ def count_queries(student: str) -> "dict[str, Select]":
 
 
 def student_records(book: CourseGradebook, student: str) -> str:
-    """Return what the gradebook has of a student, in words; empty where it does not know them."""
+    """Return what the gradebook has of a student, in words; "" if it does not have them."""
     from sqlalchemy import func, select
 
     from attncourse.grading.gradebook.tables import student as students
@@ -56,14 +56,14 @@ def student_records(book: CourseGradebook, student: str) -> str:
 
 
 def remove_student(book: CourseGradebook, student: str) -> None:
-    """Remove a student with all submissions, and what an SQLite file keeps of deleted rows."""
+    """Remove a student with all submissions, and their deleted rows from an SQLite file."""
     with open_gradebook(book) as gradebook:
         gradebook.remove_student(student)
     rewrite_sqlite_file(book)
 
 
 def empty_comments(book: CourseGradebook, student: str) -> None:
-    """Remove what was written to a student; the points stay."""
+    """Remove comments that were written to a student; the points stay."""
     with open_gradebook(book) as gradebook:
         for submission in gradebook.find_student(student).submissions:
             for comment in (c for notebook in submission.notebooks for c in notebook.comments):
@@ -73,7 +73,7 @@ def empty_comments(book: CourseGradebook, student: str) -> None:
 
 
 def rewrite_sqlite_file(book: CourseGradebook) -> None:
-    """Have an SQLite file written anew, without what stood in its deleted rows."""
+    """Have an SQLite file written anew, without the contents of deleted rows."""
     if book.file is not None:
         with connect_to(book) as connection:
             connection.exec_driver_sql("vacuum")

@@ -1,4 +1,4 @@
-"""One submission in the gradebook: when it came, more time for it, what it loses for lateness."""
+"""One submission in the gradebook: when it came, more time for it, its late penalty."""
 
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -15,7 +15,7 @@ from attncourse.grading.course.extensions import (
 )
 from attncourse.grading.course.late import LatePenalty, seconds_late
 from attncourse.grading.errors import UserError
-from attncourse.grading.files import in_turn
+from attncourse.grading.files import one_process_at_a_time
 from attncourse.grading.gradebook.assignments import due_in_settings
 from attncourse.grading.gradebook.connection import CourseGradebook, open_gradebook
 from attncourse.grading.names import NameIndex, did_you_mean
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def grant_extension(book: CourseGradebook, student: str, name: str, days: float) -> datetime | None:
-    """Give a student more time, or with 0 days none; return when the work is due then, if known.
+    """Give a student more time, with 0 days none; return when the work is due then, if known.
 
     A second extension takes the place of the first. Grading again counts it.
     """
@@ -34,7 +34,7 @@ def grant_extension(book: CourseGradebook, student: str, name: str, days: float)
     except ValueError as error:
         raise UserError(f"--days: {error}; 0 takes an extension back") from None
     require_student(book, student)
-    with in_turn(book.course / EXTENSIONS_FILE):
+    with one_process_at_a_time(book.course / EXTENSIONS_FILE):
         extensions = read_extensions(book.course)
         more = extensions.pop((student, name), NO_EXTENSION)._replace(granted=days)
         extensions |= {(student, name): more} if any(more) else {}
@@ -49,7 +49,7 @@ def grant_extension(book: CourseGradebook, student: str, name: str, days: float)
 def enter_extension(
     gradebook: "Gradebook", student: str, name: str, more: ExtensionDays, zone: Zone
 ) -> datetime | None:
-    """Enter an extension with the submission, if there is one; return when the work is due then."""
+    """Enter an extension with a submission, if there is one; return when the work is due then."""
     from nbgrader.api import MissingEntry
 
     try:
@@ -66,7 +66,7 @@ def enter_extension(
 
 
 def require_student(book: CourseGradebook, student: str) -> None:
-    """Raise ``UserError`` for an id that neither the gradebook nor a folder knows."""
+    """Raise ``UserError`` for an id that neither the gradebook nor a folder has."""
     folder, names = book.course / "submitted", NameIndex()
     known = {path.name for path in folder.glob("[!.]*") if path.is_dir()}
     with open_gradebook(book) as gradebook:
@@ -76,7 +76,7 @@ def require_student(book: CourseGradebook, student: str) -> None:
             for name in (called, person.last_name or "", person.email or ""):
                 names.add(person.id, name)
     if student not in known:
-        called = " or ".join(sorted(names.of(student)))
+        called = " or ".join(sorted(names.people_called(student)))
         hint = f"; did you mean {called}?" if called else did_you_mean(student, known)
         raise UserError(f"no student is called {student}, in the gradebook or in {folder}{hint}")
 
@@ -95,9 +95,9 @@ def enter_hand_in(
     more: ExtensionDays | None,
     zone: Zone,
 ) -> None:
-    """Enter when a student handed in, and the extension, where these are known.
+    """Enter when a student handed in, and an extension; None for what is not known.
 
-    nbgrader has read the time itself, of some files in another zone.
+    nbgrader has read the time itself, and of some files in another zone.
     """
     from nbgrader.api import Gradebook, MissingEntry
 
@@ -114,7 +114,7 @@ def enter_hand_in(
 def enter_late_penalty(
     address: str, student: str, name: str, notebook_name: str, penalty: LatePenalty
 ) -> None:
-    """Enter what a notebook of a submission loses for being late."""
+    """Enter the points that a submission's notebook loses for being late."""
     from nbgrader.api import Gradebook
 
     with Gradebook(address) as gradebook:
@@ -129,7 +129,7 @@ def enter_late_penalty(
 
 
 def leave_tasks_to_person(address: str, course_id: str, student: str, name: str) -> None:
-    """Have a person score a renamed notebook's tasks, which nbgrader has counted as missing."""
+    """Have a person score the tasks of a renamed notebook, which nbgrader counts as missing."""
     from nbgrader.api import Gradebook, TaskCell
 
     with Gradebook(address, course_id) as gradebook:

@@ -1,8 +1,4 @@
-"""The columns of nbgrader's tables that are read here, as SQLAlchemy knows tables.
-
-nbgrader's own models say the same; to import them takes half a second, as long as all else that
-`attncourse report` does. A test compares the two.
-"""
+"""nbgrader's tables as SQLAlchemy needs them here: the columns that are read."""
 
 from sqlalchemy import Boolean, Column, DateTime, Float, Interval, MetaData, String, Table, Text
 
@@ -10,7 +6,7 @@ METADATA = MetaData()
 
 
 def table_of(name: str, /, **columns: type) -> Table:
-    """Return a table with these columns; no key is needed to read."""
+    """Return a table with these columns, for queries; no key is needed to read."""
     return Table(name, METADATA, *(Column(column, kind()) for column, kind in columns.items()))
 
 

@@ -1,8 +1,8 @@
-"""Many submissions' points into the gradebook at once, with nbgrader's models.
+"""Writing many submissions' points into the gradebook at once, with nbgrader's models.
 
-nbgrader's own steps ask for, write and commit each cell of each submission. Here a batch is a
-few queries and one transaction: all of it is in the gradebook, or none. What a person has
-entered (scores, extra credit, comments) is read and never written.
+nbgrader's own steps ask for, write and commit each cell of each submission. Here a batch is a few
+queries and one transaction: all of it is in the gradebook, or none. What a person has entered
+(scores, extra credit, comments) is read and never written.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 from attncourse.grading.course.dates import zone_of
 from attncourse.grading.course.extensions import read_extensions
 from attncourse.grading.course.folders import Submission
-from attncourse.grading.course.late import LatePenalty, seconds_late, time_in
+from attncourse.grading.course.late import LatePenalty, seconds_late, time_in_stamp
 from attncourse.grading.gradebook.connection import CourseGradebook, open_gradebook
 from attncourse.grading.graded_notebook import untouched_answers
 from attncourse.grading.report import Report
@@ -30,10 +30,11 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Graded:
-    """A submission, its report, and its graded notebook, empty where there is none.
+    """A submission, its report, and its graded notebook, "" where there is none.
 
     ``source`` says where the report comes from: "run", "journal", "folder" or "failure". ``same``
-    are the cells whose answers were there already: whoever has scored them has seen these.
+    are the grade ids of answers that are as in the grading before: a person who has scored them has
+    seen these.
     """
 
     submission: Submission
@@ -45,9 +46,9 @@ class Graded:
 
 @dataclass(frozen=True)
 class NotebookCells:
-    """A notebook of the assignment as the gradebook has it, its cells' grade ids by their keys.
+    """A notebook of the assignment as the gradebook has it: grade ids by its cells' keys.
 
-    ``graded`` says whether it is the one that submissions are graded by; others are entered empty.
+    ``graded`` says whether submissions are graded by it; others are entered without points.
     """
 
     id: str
@@ -59,9 +60,9 @@ class NotebookCells:
 
 @dataclass(frozen=True)
 class GradebookEntry:
-    """One submission on its way into the gradebook: its row there, and what it earned.
+    """A submission on its way into the gradebook: its row there, ``owner``, and its result.
 
-    ``unchanged`` says, of each answer that it holds, whether that is as it was released.
+    ``unchanged`` says, by grade id, whether an answer is as it was released.
     """
 
     owner: Row
@@ -70,16 +71,16 @@ class GradebookEntry:
 
 
 class BatchRows:
-    """The rows of one of nbgrader's tables that a batch is about, by the columns of ``key``.
+    """Rows of one of nbgrader's tables for a batch, by the values of the ``key`` columns.
 
-    ``rows`` holds them, those that are there and those that will be; each has ``key``,
+    ``rows`` has those in the table and those to be added; each has the ``key`` columns, the other
     ``columns`` and, where the table has one of its own, an ``id``.
     """
 
     def __init__(
         self, db: "Session", model: Any, key: tuple[str, ...], columns: tuple[str, ...] = ()
     ) -> None:
-        """Make ready to read and write rows of a table, by the columns of ``key``."""
+        """Prepare to read and write rows of a table; nothing is read yet."""
         self._db, self._model, self._key = db, model, key
         self._columns = tuple(dict.fromkeys(("id", *key, *columns)))
         self._new: list[Row] = []
@@ -87,7 +88,7 @@ class BatchRows:
         self.rows: dict[tuple, Row] = {}
 
     def read(self, values: Sequence[str]) -> None:
-        """Read the rows whose last column of the key has one of these values."""
+        """Read the rows whose last key column has one of these values."""
         from sqlalchemy import select
 
         chosen = [getattr(self._model, name) for name in self._columns]
@@ -98,7 +99,7 @@ class BatchRows:
                 self.rows[self._key_of(row)] = dict(row)
 
     def put(self, row: Row) -> Row:
-        """Note what a row should hold, and return all of it. What it does not name, stays."""
+        """Add or change a row; return all of it. Columns that it does not name stay."""
         key = self._key_of(row)
         old = self.rows.get(key)
         if old is None:
@@ -111,7 +112,7 @@ class BatchRows:
         return self.rows[key]
 
     def write(self) -> None:
-        """Send what is new or different to the database, without a commit."""
+        """Write new and changed rows to the database, without a commit."""
         from sqlalchemy import insert, update
 
         if self._new:
@@ -121,6 +122,7 @@ class BatchRows:
         self._new, self._changed = [], []
 
     def _key_of(self, row: Any) -> tuple:
+        """Return a row's values of the key columns."""
         return tuple(row[name] for name in self._key)
 
 
@@ -129,8 +131,9 @@ def save_batch(
 ) -> None:
     """Enter the points of a batch of submissions, in one transaction.
 
-    Who handed in nothing becomes known as a student and gets no submission, so that the
-    formgrader shows it as missing. Where there is one, of what was withdrawn, it earns nothing.
+    Who handed in nothing becomes known as a student and gets no submission, so that the formgrader
+    shows it as missing; a submission that was there and has been withdrawn stays and earns 0. A
+    result whose student's name no gradebook can hold is left out.
     """
     from nbgrader.api import Student
 
@@ -138,25 +141,28 @@ def save_batch(
     with open_gradebook(book) as gradebook:
         db: Any = gradebook.db  # a scoped session, which does what a session does
         assignment = gradebook.find_assignment(name)
-        sheets = [notebook_cells(notebook, name) for notebook in assignment.notebooks]
+        notebooks = [notebook_cells(notebook, name) for notebook in assignment.notebooks]
         students = BatchRows(db, Student, ("id",))
         students.read([result.submission.student for result in named])
         for result in named:
             students.put({"id": result.submission.student})
         students.write()
-        zone, extensions = zone_of(book.config), read_extensions(book.course).items()
+        zone = zone_of(book.config)
+        extensions = read_extensions(book.course).items()
         due = assignment.duedate
         extended = {
-            student: more.length(due, zone) for (student, of), more in extensions if of == name
+            student: more.length(due, zone)
+            for (student, assignment_name), more in extensions
+            if assignment_name == name
         }
         entries = enter_submissions(db, assignment.id, named, extended, zone)
-        for sheet in sheets:
-            enter_notebook(db, sheet, entries, due, penalty)
+        for cells_of_notebook in notebooks:
+            enter_notebook(db, cells_of_notebook, entries, due, penalty)
         db.commit()
 
 
 def notebook_cells(notebook: Any, name: str) -> NotebookCells:
-    """Return what the gradebook has of a notebook's cells, by their keys."""
+    """Return the cells that the gradebook has of one of nbgrader's notebooks."""
     answers = {*notebook.solution_cells, *notebook.task_cells}
     return NotebookCells(
         id=notebook.id,
@@ -174,7 +180,7 @@ def enter_submissions(
     extended: dict[str, timedelta],
     zone: ZoneInfo | None,
 ) -> list[GradebookEntry]:
-    """Enter who handed in and when, and who had more time for it."""
+    """Enter submissions, their times and extensions; return an entry for each."""
     from nbgrader.api import SubmittedAssignment
 
     key = ("assignment_id", "student_id")
@@ -186,7 +192,7 @@ def enter_submissions(
         if result.report.status == "missing" and tuple(row.values()) not in rows.rows:
             continue
         if stamp := result.submission.timestamp:  # else what was known before holds, as in nbgrader
-            row["timestamp"] = time_in(stamp, zone)
+            row["timestamp"] = time_in_stamp(stamp, zone)
         more = extended.get(result.submission.student)
         owner = rows.put(row | ({} if more is None else {"extension": more}))
         entries.append(GradebookEntry(owner, result, untouched_answers(result.notebook)))
@@ -196,50 +202,50 @@ def enter_submissions(
 
 def enter_notebook(
     db: "Session",
-    sheet: NotebookCells,
+    notebook: NotebookCells,
     entries: list[GradebookEntry],
     due: datetime | None,
     penalty: LatePenalty,
 ) -> None:
-    """Enter one notebook of each submission: points, comments, what being late costs."""
+    """Enter one notebook for each submission: points, comments, late penalty."""
     from nbgrader.api import Comment, Grade, SubmittedNotebook
 
-    places = BatchRows(
+    submitted = BatchRows(
         db, SubmittedNotebook, ("notebook_id", "assignment_id"), ("late_submission_penalty",)
     )
-    places.read([entry.owner["id"] for entry in entries])
-    put_rows = [
-        places.put({"notebook_id": sheet.id, "assignment_id": e.owner["id"]}) for e in entries
+    submitted.read([entry.owner["id"] for entry in entries])
+    submitted_rows = [
+        submitted.put({"notebook_id": notebook.id, "assignment_id": e.owner["id"]}) for e in entries
     ]
-    places.write()
-    ids = [place["id"] for place in put_rows]
+    submitted.write()
+    ids = [submitted_row["id"] for submitted_row in submitted_rows]
     scores = ("auto_score", "manual_score", "extra_credit", "needs_manual_grade")
     grades = BatchRows(db, Grade, ("cell_id", "notebook_id"), scores)
     comments = BatchRows(db, Comment, ("cell_id", "notebook_id"), ("auto_comment",))
     for rows in (grades, comments):
         rows.read(ids)
-    for entry, place in zip(entries, put_rows, strict=True):
-        total = enter_points(grades, sheet, entry, place["id"])
-        enter_comments(comments, sheet, entry, place["id"])
-        if sheet.graded:
+    for entry, submitted_row in zip(entries, submitted_rows, strict=True):
+        total = enter_points(grades, notebook, entry, submitted_row["id"])
+        enter_comments(comments, notebook, entry, submitted_row["id"])
+        if notebook.graded:
             stamp, more = entry.owner["timestamp"], entry.owner["extension"]
             late = seconds_late(stamp, due, more, penalty.zone)
             off = penalty(entry.result.submission.student, total, late)
-            key = {"notebook_id": sheet.id, "assignment_id": entry.owner["id"]}
-            places.put(key | {"late_submission_penalty": off})
-    for rows in (grades, comments, places):
+            key = {"notebook_id": notebook.id, "assignment_id": entry.owner["id"]}
+            submitted.put(key | {"late_submission_penalty": off})
+    for rows in (grades, comments, submitted):
         rows.write()
 
 
 def enter_points(
-    grades: BatchRows, sheet: NotebookCells, entry: GradebookEntry, place: str
+    grades: BatchRows, notebook: NotebookCells, entry: GradebookEntry, submitted_id: str
 ) -> float:
-    """Enter the points of each cell; return their sum as nbgrader counts it."""
+    """Enter the points of each cell of a submission; return their sum, as nbgrader counts it."""
     total = 0.0
-    for cell, grade_id in sheet.points.items():
-        row = {"cell_id": cell, "notebook_id": place}
-        if sheet.graded and cell not in sheet.tasks:
-            old = grades.rows.get((cell, place))
+    for cell, grade_id in notebook.points.items():
+        row = {"cell_id": cell, "notebook_id": submitted_id}
+        if notebook.graded and cell not in notebook.tasks:
+            old = grades.rows.get((cell, submitted_id))
             points = points_of(grade_id, entry)
             needed = points is None
             if old is not None and old["manual_score"] is not None:
@@ -250,7 +256,7 @@ def enter_points(
 
 
 def points_of(grade_id: str, entry: GradebookEntry) -> float | None:
-    """Return a cell's points; None where a person has to say, of something that is there."""
+    """Return a cell's automatic points; None if an answer is there that a person has to score."""
     report = entry.result.report
     if report.status == "missing":
         return 0.0
@@ -260,17 +266,17 @@ def points_of(grade_id: str, entry: GradebookEntry) -> float | None:
 
 
 def counted_score(grade: Row) -> float:
-    """Return the score that counts: a person's before the automatic one, extra credit on top."""
+    """Return a grade's score: a person's, or else the automatic one, with extra credit."""
     base = grade["manual_score"] if grade["manual_score"] is not None else grade["auto_score"]
     return 0.0 if base is None else base + (grade["extra_credit"] or 0.0)
 
 
 def enter_comments(
-    comments: BatchRows, sheet: NotebookCells, entry: GradebookEntry, place: str
+    comments: BatchRows, notebook: NotebookCells, entry: GradebookEntry, submitted_id: str
 ) -> None:
-    """Say of each answer that is as it was released that there is none."""
-    for cell, grade_id in sheet.comments.items():
-        row: Row = {"cell_id": cell, "notebook_id": place}
-        if sheet.graded and grade_id in entry.unchanged:
+    """Enter nbgrader's comment "No response." on each answer that is as it was released."""
+    for cell, grade_id in notebook.comments.items():
+        row: Row = {"cell_id": cell, "notebook_id": submitted_id}
+        if notebook.graded and grade_id in entry.unchanged:
             row["auto_comment"] = NO_RESPONSE if entry.unchanged[grade_id] else None
         comments.put(row)

@@ -1,7 +1,4 @@
-"""The profile that lets one program make user namespaces where AppArmor keeps all others from it.
-
-Ubuntu does so since 23.10. The switch that turns this off does so for every program of the machine.
-"""
+"""An AppArmor profile that lets this Python, and no other program, make user namespaces."""
 
 import os
 import re
@@ -26,13 +23,13 @@ PATTERN_SIGNS = re.compile(r'([\\*?\[\]{}^"])')  # in a profile's path, which is
 
 
 def profile_text(python: str = sys.executable) -> str:
-    """Return the profile for the program that an interpreter, or a link to it, really is."""
+    """Return the profile for the program that ``python``, an interpreter or a link to it, is."""
     path = PATTERN_SIGNS.sub(r"\\\1", os.path.realpath(python))
     return PROFILE.format(name=NAME, python=path)
 
 
 def write_profile(folder: Path) -> Path:
-    """Write the profile for this interpreter into ``folder`` and return where it is."""
+    """Write the profile for this interpreter into ``folder``; return its path."""
     path = folder / f"{NAME}.apparmor"
     path.write_text(profile_text(), encoding="utf-8")
     return path

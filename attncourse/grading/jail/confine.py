@@ -1,4 +1,4 @@
-"""Confining one process: its users, its limits, its open files."""
+"""Confining one process: its user, its limits, its open files."""
 
 import math
 import os
@@ -16,8 +16,8 @@ STACK_BYTES = 8 * 2**20
 CPU_GRACE_SECONDS = 2  # of processor time between the warning signal and the end
 
 
-def check_ready() -> None:
-    """Raise ``JailError`` where this process has what namespaces cannot take away from it."""
+def require_confinable() -> None:
+    """Raise ``JailError`` for threads or shared memory of this process, which namespaces leave."""
     if len(os.listdir("/proc/self/task")) > 1:
         raise JailError("no jail: expected a process of one thread: set OMP_NUM_THREADS=1")
     for line in Path("/proc/self/maps").read_text().splitlines():
@@ -26,10 +26,10 @@ def check_ready() -> None:
             raise JailError(f"no jail: expected no shared memory, got {name[0]}: open it later")
 
 
-def outer_ids() -> int | None:
-    """Return for root the number of a user and group that nobody is, else None.
+def unused_outer_id() -> int | None:
+    """Return, for root, the number of a user and group that nobody has on this machine.
 
-    Each lane has its own. None also where root itself is in a namespace without such numbers.
+    Each lane has its own. None for another user, and for root in a namespace without such numbers.
     """
     if os.geteuid() != 0:
         return None
@@ -44,7 +44,7 @@ def outer_ids() -> int | None:
 
 
 def wait_in_place_of(child: int, lane: int) -> NoReturn:
-    """End as ``child`` does, or at once where the lane has ended; never return."""
+    """End with the exit status of ``child``, or at once if the lane has ended; never return."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the lane decides
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() == lane:  # else it ended before this was set
@@ -56,11 +56,11 @@ def wait_in_place_of(child: int, lane: int) -> NoReturn:
 
 
 def set_limits(limits: Limits, size: int, data: int, libraries: int = 0) -> None:
-    """Set the limits of this process.
+    """Set the kernel's limits on this process.
 
-    It takes up ``size`` bytes of addresses as it is, ``data`` of them for what it may write.
-    Addresses for ``libraries`` bytes more are for those that it has yet to import: memory is what
-    it writes, and is held to its own limit.
+    It has ``size`` bytes of addresses as it is, ``data`` of them for what it may write. Addresses
+    for ``libraries`` bytes more are for libraries that it has yet to import: its memory, which is
+    what it writes, has a limit of its own.
     """
     import resource  # not on Windows
 
@@ -69,7 +69,7 @@ def set_limits(limits: Limits, size: int, data: int, libraries: int = 0) -> None
         "AS": (size + limits.memory * MB + libraries,) * 2,
         "DATA": (data + limits.memory * MB,) * 2,
         "CPU": (seconds, seconds + CPU_GRACE_SECONDS),
-        # Of the user in the jail: the kernel binds nobody who is really root (``outer_ids``).
+        # Of the user in the jail: the kernel binds nobody who is really root (``unused_outer_id``).
         "NPROC": (limits.threads + limits.processes - 1,) * 2,
         "NOFILE": (limits.files,) * 2,
         "FSIZE": (limits.disk * MB,) * 2,
@@ -87,7 +87,7 @@ def set_limits(limits: Limits, size: int, data: int, libraries: int = 0) -> None
 
 
 def replace_descriptors(keep: tuple[int, ...]) -> None:
-    """Close all descriptors but ``keep``; the standard ones lead to and from nothing."""
+    """Close all descriptors except ``keep``; the standard three become /dev/null."""
     if any(descriptor <= 2 for descriptor in keep):
         raise ValueError(f"keep: expected descriptors above 2, got {keep}")
     kernel.close_all_but(keep)

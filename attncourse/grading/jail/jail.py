@@ -37,15 +37,16 @@ ENVIRONMENT = {
     "TORCHDYNAMO_DISABLE": "1",
 }
 MAX_INODES = 10_000
+KEYCTL_JOIN_SESSION_KEYRING, SECCOMP_MODE_FILTER = 1, 2  # the kernel's numbers
 
 
 class Jail:
     """The jail of a zygote and its workers.
 
-    ``view`` becomes ``rootfs.COURSE``. ``hidden`` are folders that must not be seen even where they
-    lie in one that Python needs; the course's package and its repository always are. ``limits`` can
-    be changed from one worker to the next; programs are there if the first may have several
-    processes.
+    ``view`` becomes ``rootfs.COURSE``. ``hidden`` are folders that must not be seen even if they
+    are in one that Python needs; so are, in any case, the course's package and its repository.
+    ``limits`` may be changed from one worker to the next; there are programs in the jail if the
+    first allows several processes.
     """
 
     def __init__(self, view: Path, limits: Limits, hidden: tuple[Path, ...] = ()):
@@ -58,15 +59,18 @@ class Jail:
         return list(self._layers.values())
 
     @contextmanager
-    def _building(self, name: str) -> Iterator[list[str]]:
-        """Note whether the layer was built; raise ``JailError`` where the floor needs it."""
+    def _building_layer(self, name: str) -> Iterator[list[str]]:
+        """Note whether the block builds this layer; raise ``JailError`` if a required one fails.
+
+        A detail for the report may be appended to the list that it yields.
+        """
         detail: list[str] = []
         try:
             yield detail
         except (OSError, AttributeError, ImportError) as error:
-            remedy = layers.remedy_for(name, error)
+            remedy = layers.remedy_for_error(name, error)
             layer = self._layers[name] = layers.missing_layer(name, str(error), remedy)
-            if layer.floor:
+            if layer.required:
                 raise JailError(f"no jail: {name}: {layer.detail}; {layer.remedy}") from error
         else:
             self._layers[name] = layers.held_layer(name, *detail)
@@ -82,7 +86,7 @@ class Jail:
         """
         if not is_jail_possible():
             raise JailError(f"no jail: expected Linux on {' or '.join(AUDIT_ARCH)}, {NOT_HERE}")
-        confine.check_ready()
+        confine.require_confinable()
         import resource  # noqa: F401  now: workers find it loaded
 
         # All that is read from the machine is read first: inside, none of it can be found.
@@ -94,33 +98,33 @@ class Jail:
         # it.
         self._proc = os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         # First, for a user without rights may make the other namespaces only inside of this one.
-        with self._building(layers.USER):
+        with self._building_layer(layers.USER):
             self._become_root_inside()
-        with self._building(layers.PROCESSES):
+        with self._building_layer(layers.PROCESSES):
             self._become_first_process()
             kernel.unshare(kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS)
             kernel.call("sethostname", b"jail", 4)
-        with self._building(layers.NETWORK):
+        with self._building_layer(layers.NETWORK):
             kernel.unshare(kernel.CLONE_NEWNET)
-        with self._building(layers.FILES):
+        with self._building_layer(layers.FILES):
             kernel.unshare(kernel.CLONE_NEWNS)
             self._root.enter()
         # Workers are forks of this process: what lies in its memory they can read.
-        self._forget()
+        self._empty_start_texts()
 
     def _become_root_inside(self) -> None:
-        """Enter a user namespace in which this process may set up all the rest.
+        """Enter a user namespace in which this process may set up all other layers.
 
-        Real root sees to it that workers are a user that nobody else is: root's limits do not bind,
-        and root's files are its own. A helper that stays outside has the right to say so.
+        If the process is really root, workers are a user of their own: limits do not bind root, and
+        root's files would be theirs. A helper that stays outside has the right to map that user.
         """
         kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # else /proc/self is not this process's own
-        owner = confine.outer_ids()
+        owner = confine.unused_outer_id()
         self._as_root = owner is not None
         if owner is None:
             uid, gid = os.geteuid(), os.getegid()
             kernel.unshare(kernel.CLONE_NEWUSER)
-            self._map(uid, gid)
+            self._map_user(uid, gid)
             return
         process, (listen, tell) = os.getpid(), os.pipe()
         helper = os.fork()
@@ -130,7 +134,9 @@ class Jail:
                 os.close(tell)
                 if os.read(listen, 1):
                     for kind in ("uid_map", "gid_map"):
-                        self._write(f"{process}/{kind}", f"0 0 1\n{confine.USER_INSIDE} {owner} 1")
+                        self._write_in_proc(
+                            f"{process}/{kind}", f"0 0 1\n{confine.USER_INSIDE} {owner} 1"
+                        )
                     status = 0
             finally:  # whatever happened, it does not go on as if it were the zygote
                 os._exit(status)
@@ -144,12 +150,12 @@ class Jail:
         if status:
             raise OSError("root here lacks the capabilities SETUID and SETGID")
 
-    def _map(self, uid: int, gid: int) -> None:
-        """Make the user of those numbers outside the only one inside."""
+    def _map_user(self, uid: int, gid: int) -> None:
+        """Make the outer user and group of these numbers the only ones inside."""
         with suppress(OSError):  # denied already, in a namespace within such a one
-            self._write("self/setgroups", "deny")
-        self._write("self/uid_map", f"{confine.USER_INSIDE} {uid} 1")
-        self._write("self/gid_map", f"{confine.USER_INSIDE} {gid} 1")
+            self._write_in_proc("self/setgroups", "deny")
+        self._write_in_proc("self/uid_map", f"{confine.USER_INSIDE} {uid} 1")
+        self._write_in_proc("self/gid_map", f"{confine.USER_INSIDE} {gid} 1")
 
     def _become_first_process(self) -> None:
         """Go on as the first process of a new namespace of processes.
@@ -164,15 +170,15 @@ class Jail:
         os.setsid()  # a signal to its own group would reach out of the namespace
         kernel.die_with_parent(this)
         os.close(this)
-        self._namespace = self._open("self/ns/pid", os.O_RDONLY)
+        self._namespace = self._open_in_proc("self/ns/pid", os.O_RDONLY)
         self._zygote = kernel.pidfd_open(os.getpid())
 
-    def _forget(self) -> None:
-        """Empty what this process was started with: arguments and environment."""
+    def _empty_start_texts(self) -> None:
+        """Empty the texts that this process was started with: its arguments and environment."""
         with suppress(OSError):
-            kernel.syscall("keyctl", 1, None)  # a session keyring of its own, and empty
+            kernel.syscall("keyctl", KEYCTL_JOIN_SESSION_KEYRING, None)  # a new one, and empty
         # Behind the program's name, which may hold anything: where the kernel put both texts.
-        fields = self._read("self/stat").rpartition(")")[2].split()
+        fields = self._read_in_proc("self/stat").rpartition(")")[2].split()
         argument_start, argument_end, start, end = map(int, fields[45:49])
         os.environ.clear()
         os.environ.update(ENVIRONMENT)
@@ -189,11 +195,14 @@ class Jail:
             child = os.fork()
         finally:
             if child:  # back, without which there is neither another fork nor a thread
-                self._return_from(child)
+                self._return_to_own_namespace(child)
         return child
 
-    def _return_from(self, child: int) -> None:
-        """Go back to the namespace of before; end a child that nobody would wait for."""
+    def _return_to_own_namespace(self, child: int) -> None:
+        """Return to the zygote's namespace after a fork; if that fails, end the child and raise.
+
+        Otherwise nobody would wait for the child.
+        """
         try:
             kernel.call("setns", self._namespace, kernel.CLONE_NEWPID)
         except OSError:
@@ -205,32 +214,33 @@ class Jail:
     # --- its worker -----------------------------------------------------------------------------
 
     def enter_worker(self, keep: tuple[int, ...] = ()) -> None:
-        """Take the rest away, in the child that ``fork`` made, but the descriptors ``keep``."""
+        """Take away the rest, in the child that ``fork`` made, except the descriptors ``keep``."""
         # Limits count what is there already, which is the zygote's: measured before anything.
-        pages = self._read("self/statm").split()
-        size, data = (int(pages[field]) * os.sysconf("SC_PAGE_SIZE") for field in (0, 5))
+        pages = self._read_in_proc("self/statm").split()
+        page_bytes = os.sysconf("SC_PAGE_SIZE")
+        size, data = int(pages[0]) * page_bytes, int(pages[5]) * page_bytes  # all; data and stack
         os.setsid()  # a signal to its own group would reach the zygote's
         with suppress(OSError):  # where memory runs out, the kernel is to end this one first
-            self._write("self/oom_score_adj", "1000")
-        with self._building(layers.USER):
+            self._write_in_proc("self/oom_score_adj", "1000")
+        with self._building_layer(layers.USER):
             self._become_user()
-        with self._building(layers.PROCESSES):
+        with self._building_layer(layers.PROCESSES):
             kernel.unshare(kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS)
-        with self._building(layers.FILES):  # the zygote's network has nothing to be kept from
-            self._make_work()
-        with self._building(layers.LIMITS):
+        with self._building_layer(layers.FILES):  # the zygote's network has nothing to be kept from
+            self._mount_work_folder()
+        with self._building_layer(layers.LIMITS):
             confine.set_limits(self.limits, size, data, self._libraries)
-        with self._building(layers.CAPABILITIES):  # after the mounts, which take some
+        with self._building_layer(layers.CAPABILITIES):  # after the mounts, which take some
             kernel.drop_capabilities()
         kernel.die_with_parent(self._zygote)
         confine.replace_descriptors(keep)
-        with self._building(layers.LANDLOCK) as detail:
+        with self._building_layer(layers.LANDLOCK) as detail:
             programs = ["/usr"] if self.limits.processes > 1 else []
-            detail.append(f"version {landlock.restrict([WORK], ['/dev/null'], programs)}")
-        with self._building(layers.SECCOMP):  # last, since it refuses most of the calls above
+            detail.append(f"version {landlock.restrict_thread([WORK], ['/dev/null'], programs)}")
+        with self._building_layer(layers.SECCOMP):  # last, since it refuses most of the calls above
             kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
             rules = self._filters[min(self.limits.processes, 2)]
-            kernel.prctl(kernel.PR_SET_SECCOMP, 2, rules.address)
+            kernel.prctl(kernel.PR_SET_SECCOMP, SECCOMP_MODE_FILTER, rules.address)
 
     def _become_user(self) -> None:
         """Become a user without rights, the only one of a namespace that nobody shares."""
@@ -240,10 +250,10 @@ class Jail:
             os.setresuid(confine.USER_INSIDE, confine.USER_INSIDE, confine.USER_INSIDE)
             kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
         kernel.unshare(kernel.CLONE_NEWUSER)
-        self._map(confine.USER_INSIDE, confine.USER_INSIDE)
+        self._map_user(confine.USER_INSIDE, confine.USER_INSIDE)
 
-    def _make_work(self) -> None:
-        """Mount the folder that a worker may write to, and go there."""
+    def _mount_work_folder(self) -> None:
+        """Mount the one folder that a worker may write to, and make it the present folder."""
         kernel.unshare(kernel.CLONE_NEWNS)
         flags = kernel.NO_SUID | kernel.NO_DEVICES | kernel.NO_EXEC
         size = self.limits.disk * MB
@@ -253,15 +263,18 @@ class Jail:
 
     # --- /proc of the machine, which is in no jail ----------------------------------------------
 
-    def _open(self, name: str, flags: int) -> int:
+    def _open_in_proc(self, name: str, flags: int) -> int:
+        """Open a file of the machine's /proc, which is in no jail; return its descriptor."""
         return os.open(name, flags | os.O_CLOEXEC, dir_fd=self._proc)
 
-    def _read(self, name: str) -> str:
-        with open(name, opener=self._open) as file:
+    def _read_in_proc(self, name: str) -> str:
+        """Return the text of a file of the machine's /proc."""
+        with open(name, opener=self._open_in_proc) as file:
             return file.read()
 
-    def _write(self, name: str, text: str) -> None:
-        with open(name, "w", opener=self._open) as file:
+    def _write_in_proc(self, name: str, text: str) -> None:
+        """Write a text to a file of the machine's /proc."""
+        with open(name, "w", opener=self._open_in_proc) as file:
             file.write(text)
 
 
@@ -278,12 +291,13 @@ main()
 
 
 def is_jail_possible() -> bool:
-    """True if the jail is made for this operating system and processor."""
+    """True if there is a jail for this operating system and processor."""
     return sys.platform == "linux" and kernel.MACHINE in AUDIT_ARCH
 
 
 @cache
-def _available() -> tuple[Layer, ...]:
+def _probed_layers() -> tuple[Layer, ...]:
+    """Return each layer as a probe finds it, once in this process."""
     if not is_jail_possible():
         names = layers.PROTECTS
         return tuple(Layer(name, False, name in layers.REQUIRED_LAYERS, NOT_HERE) for name in names)
@@ -296,9 +310,9 @@ def _available() -> tuple[Layer, ...]:
 
 
 def run_probe() -> list[dict[str, Any]]:
-    """Return the layers as a process of its own finds them, which starts as a lane does.
+    """Return the layers as the fields of ``Layer``, found by a process that starts as a lane does.
 
-    Raises ``JailError`` with what it said instead.
+    Raises ``JailError`` with what that process said instead.
     """
     command = [sys.executable, "-P", "-c", PROBE_PROGRAM, str(Path(__file__).parents[3])]
     try:
@@ -316,10 +330,10 @@ def run_probe() -> list[dict[str, Any]]:
 
 
 def available_layers() -> list[Layer]:
-    """Return each layer, and whether it holds here: a whole jail is built and tried."""
-    return list(_available())
+    """Return each layer, and whether it holds here: a whole jail is built, once, and tried."""
+    return list(_probed_layers())
 
 
-def missing_floor() -> list[Layer]:
+def missing_required_layers() -> list[Layer]:
     """Return the layers that grading needs and this machine does not have."""
-    return [layer for layer in available_layers() if layer.floor and not layer.in_force]
+    return [layer for layer in available_layers() if layer.required and not layer.in_force]

@@ -1,4 +1,4 @@
-"""The Linux calls that Python has no function for. Each raises ``OSError`` with the call's name."""
+"""Linux calls that Python has no function for. Each raises ``OSError`` with the call's name."""
 
 import ctypes
 import os
@@ -35,20 +35,24 @@ _libc = ctypes.CDLL(None, use_errno=True) if os.name == "posix" else None
 
 
 def call(name: str, *arguments: int | bytes | object) -> int:
-    """Call the C library's function of that name and return its result."""
-    return _result(name, getattr(_libc, name)(*map(_long, arguments)))
+    """Call the C library's function of that name; return its result."""
+    return _checked_result(name, getattr(_libc, name)(*map(_as_long, arguments)))
 
 
 def syscall(name: str, *arguments: int | bytes | object) -> int:
-    """Make a system call for which the C library has no function, and return its result."""
-    return _result(name, _libc.syscall(ctypes.c_long(_numbers[name]), *map(_long, arguments)))
+    """Make a system call that the C library has no function for; return its result."""
+    return _checked_result(
+        name, _libc.syscall(ctypes.c_long(_numbers[name]), *map(_as_long, arguments))
+    )
 
 
-def _long(argument: object) -> object:
+def _as_long(argument: object) -> object:
+    """Return a number as C's long, which a variable argument has to be; another value as it is."""
     return ctypes.c_long(argument) if isinstance(argument, int) else argument
 
 
-def _result(name: str, result: int) -> int:
+def _checked_result(name: str, result: int) -> int:
+    """Return a call's result; raise ``OSError`` with the call's name if it is -1."""
     if result == -1:
         code = ctypes.get_errno()
         raise OSError(code, f"{name}: {os.strerror(code)}")
@@ -56,22 +60,22 @@ def _result(name: str, result: int) -> int:
 
 
 def unshare(flags: int) -> None:
-    """Move this process into new namespaces, or have its children start in one."""
+    """Move this process, or its future children, into new namespaces, as ``flags`` say."""
     call("unshare", flags)
 
 
 def prctl(option: int, *arguments: int | object) -> None:
-    """Change a property of this process."""
+    """Set a property of this process."""
     call("prctl", option, *arguments, *[0] * (4 - len(arguments)))
 
 
 def mount_tmpfs(path: str, flags: int, options: str) -> None:
-    """Mount an empty file system in memory."""
+    """Mount an empty file system in memory at ``path``."""
     call("mount", b"tmpfs", os.fsencode(path), b"tmpfs", flags, options.encode())
 
 
 def clone_tree(path: str, flags: int) -> int:
-    """Return a descriptor of a copy of the mounts at ``path``, with ``flags`` set on all."""
+    """Return a descriptor of a copy of all mounts at ``path``, which have ``flags`` then."""
     how = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE
     tree = syscall("open_tree", AT_FDCWD, os.fsencode(path), how)
     try:
@@ -83,30 +87,30 @@ def clone_tree(path: str, flags: int) -> int:
 
 
 def set_mount_flags(mount: int, flags: int, how: int = 0) -> None:
-    """Set flags of the mount behind a descriptor; of all below with ``AT_RECURSIVE``."""
+    """Set flags on the mount behind a descriptor, with ``AT_RECURSIVE`` on all below as well."""
     attributes = (ctypes.c_uint64 * 4)(flags, 0, 0, 0)
     size = ctypes.sizeof(attributes)
     syscall("mount_setattr", mount, b"", AT_EMPTY_PATH | how, ctypes.byref(attributes), size)
 
 
-def attach(tree: int, path: str) -> None:
-    """Mount what ``clone_tree`` returned at ``path`` and close the descriptor."""
+def attach_mount(tree: int, path: str) -> None:
+    """Mount a copy that ``clone_tree`` made at ``path``, and close its descriptor."""
     syscall("move_mount", tree, b"", AT_FDCWD, os.fsencode(path), MOVE_EMPTY_PATH)
     os.close(tree)
 
 
 def pidfd_open(pid: int) -> int:
-    """Return a descriptor of that process.
+    """Return a descriptor of a process.
 
-    Python's own function is not there in all of its builds.
+    Not every build of Python has ``os.pidfd_open``.
     """
     return syscall("pidfd_open", pid, 0)
 
 
 def die_with_parent(parent: int) -> None:
-    """End this process when the one behind the pidfd ``parent`` does, or has done so already.
+    """Have the kernel kill this process when its parent, behind a pidfd, ends; end if it has.
 
-    A change of user or of capabilities undoes it: it comes after those.
+    A change of user or of capabilities undoes this: call it after those.
     """
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     poll = select.poll()
@@ -116,7 +120,7 @@ def die_with_parent(parent: int) -> None:
 
 
 def drop_capabilities() -> None:
-    """Give up all capabilities, and the possibility of having any."""
+    """Give up all capabilities, and the possibility of getting any."""
     for capability in range(64):
         try:
             prctl(PR_CAPBSET_DROP, capability)

@@ -1,6 +1,6 @@
-"""Landlock: where a process may write, and whom it may reach, decided by the kernel for good.
+"""Landlock: where a process may write and whom it may reach, for good, by the kernel.
 
-Everything is readable that the private file system holds; writing is for the folders named.
+All that the private file system holds can be read; writing is for the folders named.
 """
 
 import ctypes
@@ -26,15 +26,15 @@ VERSION, PATH_BENEATH = 1, 1
 
 
 def landlock_version() -> int:
-    """Return the version of the kernel's interface; raises ``OSError`` where it has none."""
+    """Return the version of the kernel's Landlock; raise ``OSError`` if it has none."""
     return kernel.syscall("landlock_create_ruleset", None, 0, VERSION)
 
 
-def restrict(folders: list[str], files: list[str], programs: list[str]) -> int:
-    """Restrict this thread; return the version of the interface in force.
+def restrict_thread(folders: list[str], files: list[str], programs: list[str]) -> int:
+    """Restrict this thread for good; return the kernel's version of Landlock.
 
-    Afterwards it writes below ``folders`` and to ``files`` only, and starts only what lies below
-    ``programs``.
+    Afterwards it writes below ``folders`` and to ``files`` only, and starts only programs that are
+    below ``programs``.
     """
     known = landlock_version()
     handled = HANDLED_RIGHTS & ~sum(
@@ -49,14 +49,14 @@ def restrict(folders: list[str], files: list[str], programs: list[str]) -> int:
     rights = [(folders, IN_FOLDERS), (files, WRITE_FILE | TRUNCATE), (programs, EXECUTE)]
     for paths, right in rights:
         for path in paths:
-            allow(ruleset, path, right & handled)
+            allow_below(ruleset, path, right & handled)
     kernel.syscall("landlock_restrict_self", ruleset, 0)
     os.close(ruleset)
     return known
 
 
-def allow(ruleset: int, path: str, rights: int) -> None:
-    """Add to a ruleset that these rights hold below ``path``."""
+def allow_below(ruleset: int, path: str, rights: int) -> None:
+    """Add to a ruleset that ``rights`` hold at and below ``path``."""
     place = os.open(path, os.O_PATH | os.O_CLOEXEC)
     rule = ctypes.create_string_buffer(struct.pack("=Qi", rights, place), 12)
     kernel.syscall("landlock_add_rule", ruleset, PATH_BENEATH, ctypes.byref(rule), 0)

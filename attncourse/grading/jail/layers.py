@@ -1,4 +1,4 @@
-"""The layers of the jail: what each is for, and what to do where one is missing."""
+"""The layers of the jail: what each is for, and what to do if one is missing."""
 
 import errno
 import platform
@@ -33,28 +33,28 @@ NOT_STARTED = "this Python did not start as grading starts it: see what it said,
 
 
 class JailError(UserError):
-    """A layer of the floor cannot be had on this machine. The message says what to do."""
+    """A required layer cannot be had on this machine. The message says what to do."""
 
 
 @dataclass(frozen=True)
 class Layer:
-    """One layer: whether it holds here, whether grading refuses without it, and why not."""
+    """A layer of the jail: whether it holds here, whether grading needs it, and why it does not."""
 
     name: str
     in_force: bool
-    floor: bool
+    required: bool
     detail: str = ""
     remedy: str = ""
 
 
 def held_layer(name: str, detail: str = "") -> Layer:
-    """Return a layer that holds."""
+    """Return this layer as one that holds."""
     return Layer(name, True, name in REQUIRED_LAYERS, detail)
 
 
 def missing_layer(name: str, detail: str, remedy: str = "") -> Layer:
-    """Return a layer that does not hold, with what to do about it."""
-    return Layer(name, False, name in REQUIRED_LAYERS, detail, remedy or remedy_of(name))
+    """Return this layer as one that does not hold, with what to do about it."""
+    return Layer(name, False, name in REQUIRED_LAYERS, detail, remedy or usual_remedy(name))
 
 
 REQUIRED_LAYERS = (USER, PROCESSES, NETWORK, FILES, LIMITS)
@@ -77,19 +77,23 @@ REMEDIES = {  # CONTAINER for the others
 }
 
 
-def remedy_of(name: str) -> str:
-    """Return one line on what to install or switch on for that layer."""
+def usual_remedy(name: str) -> str:
+    """Return one line on what to install or switch on for a layer."""
     switched_off = {setting: on for setting, off, on in SWITCHES if read_setting(setting) == off}
     # AppArmor lets the namespace be made and refuses what is done in it: any layer may fail.
-    if name in REQUIRED_LAYERS and switched_off and (name == USER or is_restricted()):
-        return switch_on(switched_off)
+    if name in REQUIRED_LAYERS and switched_off and (name == USER or is_apparmor_restricting()):
+        return how_to_switch_on(switched_off)
     return REMEDIES.get(name, CONTAINER)
 
 
-def switch_on(switched_off: dict[str, str]) -> str:
-    """Return how settings are changed, now and after each start, or where that has to be done."""
+def how_to_switch_on(switched_off: dict[str, str]) -> str:
+    """Return one line on how to change kernel settings, now and after each start.
+
+    ``switched_off`` has, by setting, the value that switches it on. In a container that is done on
+    the machine outside.
+    """
     settings = [f"{name.replace('/', '.')}={value}" for name, value in switched_off.items()]
-    if in_container():
+    if is_in_container():
         return f"not in the container: on the machine that runs it, sysctl -w {' '.join(settings)}"
     lines = "\\n".join(settings)
     everywhere = (
@@ -104,21 +108,18 @@ def switch_on(switched_off: dict[str, str]) -> str:
     )
 
 
-def is_restricted() -> bool:
-    """True where AppArmor keeps programs without a profile from user namespaces."""
+def is_apparmor_restricting() -> bool:
+    """True if AppArmor keeps programs without a profile from making user namespaces."""
     return read_setting(apparmor.SETTING) == "1"
 
 
-def in_container() -> bool:
+def is_in_container() -> bool:
     """True inside a container of Docker's or Podman's."""
     return any(mark.exists() for mark in CONTAINER_MARKS)
 
 
-def remedy_for(name: str, error: Exception) -> str:
-    """Return what to do about a layer that failed with this error.
-
-    Empty where the layer's usual remedy is to be named.
-    """
+def remedy_for_error(name: str, error: Exception) -> str:
+    """Return what to do about a layer that failed with this error; "" for the usual remedy."""
     if not isinstance(error, OSError):
         return OTHER_PYTHON
     kernel_version = re.match(r"(\d+)\.(\d+)", platform.release())
@@ -129,7 +130,7 @@ def remedy_for(name: str, error: Exception) -> str:
 
 
 def read_setting(setting: str) -> str:
-    """Return the value of a setting of the kernel's, empty where it cannot be read."""
+    """Return the value of a kernel setting; "" if it cannot be read."""
     with suppress(OSError):
         return (SYSTEM / setting).read_text().strip()
     return ""

@@ -21,10 +21,11 @@ from attncourse.grading.limits import MB, Limits
 
 PROBE_LIMITS = Limits(memory=64, disk=1, cpu=5)
 ALARM_SECONDS = 10
+PR_CAPBSET_READ, CAP_SYS_ADMIN = 23, 21  # does this process still have that capability?
 
 
 def main() -> None:
-    """Print the layers that a jail has here, as JSON."""
+    """Build a jail, and print its layers as JSON."""
     with tempfile.TemporaryDirectory() as folder, socket.create_server(("127.0.0.1", 0)) as server:
         secret = Path(folder, "secret")
         secret.touch()
@@ -34,22 +35,22 @@ def main() -> None:
         if zygote == 0:
             os.close(listen)
             signal.alarm(ALARM_SECONDS)  # a probe that hangs is to end by itself
-            end_after(tell, lambda: in_zygote(Jail(view, PROBE_LIMITS), secret, server, tell))
+            run_and_end(tell, lambda: probe_zygote(Jail(view, PROBE_LIMITS), secret, server, tell))
         os.close(tell)
         with open(listen) as file:
             text = file.read()
         os.waitpid(zygote, 0)
-    early = all_layers([layers.missing_layer(layers.USER, "the probe ended early")])
+    early = with_layers_not_built([layers.missing_layer(layers.USER, "the probe ended early")])
     lines = text.splitlines() or [json.dumps([asdict(layer) for layer in early])]
     print(lines[-1])  # of a worker and then of its zygote, where that could not go on
 
 
-def end_after(tell: int, work: Callable[[], list[Layer] | None]) -> None:
-    """End this process with ``work``, and send the layers that it returns, if any."""
+def run_and_end(tell: int, work: Callable[[], list[Layer] | None]) -> None:
+    """Run ``work``, write the layers that it returns to the pipe ``tell``, end this process."""
     try:
         layers = work()
     except BaseException as error:  # in a process without standard output: it has to be told
-        layers = all_layers([unforeseen_error(error)])
+        layers = with_layers_not_built([unforeseen_error(error)])
     try:
         if layers is not None:
             os.write(tell, json.dumps([asdict(layer) for layer in layers]).encode() + b"\n")
@@ -58,79 +59,79 @@ def end_after(tell: int, work: Callable[[], list[Layer] | None]) -> None:
 
 
 def unforeseen_error(error: BaseException) -> Layer:
-    """Return the first layer as missing, for an error that belongs to none of them."""
-    remedy = layers.remedy_for(layers.USER, error) if isinstance(error, Exception) else ""
+    """Return the first layer as missing because of an error that belongs to no layer."""
+    remedy = layers.remedy_for_error(layers.USER, error) if isinstance(error, Exception) else ""
     return layers.missing_layer(layers.USER, f"{type(error).__name__}: {error}", remedy)
 
 
-def in_zygote(jail: Jail, secret: Path, server: socket.socket, tell: int) -> list[Layer] | None:
-    """Enter the jail and fork a worker; return the layers where not all can be had.
-
-    Otherwise the worker tells them.
-    """
+def probe_zygote(jail: Jail, secret: Path, server: socket.socket, tell: int) -> list[Layer] | None:
+    """Enter the jail and fork a worker that tells the layers; return them if it cannot be made."""
     outside = server.getsockname()
     try:
         jail.enter()
     except JailError:
-        return all_layers(jail.layers)
+        return with_layers_not_built(jail.layers)
     offline = is_refused(lambda: socket.create_connection(outside, 1))
     child = jail.fork()
     if child == 0:
         signal.alarm(ALARM_SECONDS)
-        end_after(tell, lambda: in_worker(jail, secret, offline, tell))
+        run_and_end(tell, lambda: probe_worker(jail, secret, offline, tell))
     os.waitpid(child, 0)
     return None
 
 
-def in_worker(jail: Jail, secret: Path, offline: bool, tell: int) -> list[Layer]:
-    """Enter the worker's jail, try what each layer is to refuse, and return the layers."""
+def probe_worker(jail: Jail, secret: Path, offline: bool, tell: int) -> list[Layer]:
+    """Enter the worker's jail, try what each layer is to refuse, and return the layers.
+
+    ``offline`` says whether the zygote could reach no server, ``secret`` is a file outside.
+    """
     try:
         jail.enter_worker(keep=(tell,))
     except JailError:
-        return all_layers(jail.layers)
-    deeds = {
+        return with_layers_not_built(jail.layers)
+    holds = {
         layers.USER: os.getuid() == 1000,
         layers.FILES: not secret.exists() and not os.path.exists("/proc/self") and can_write(),
         layers.NETWORK: offline,
         layers.PROCESSES: os.getpid() == 1 and os.getppid() == 0 and os.getsid(0) == 1,
         layers.LIMITS: is_disk_limited()
         and is_refused(lambda: bytearray(2 * PROBE_LIMITS.memory * MB), MemoryError),
-        layers.CAPABILITIES: kernel.call("prctl", 23, 21, 0, 0, 0) == 0,
+        layers.CAPABILITIES: kernel.call("prctl", PR_CAPBSET_READ, CAP_SYS_ADMIN, 0, 0, 0) == 0,
         layers.LANDLOCK: is_refused(lambda: os.open("/dev/full", os.O_WRONLY)),
         layers.SECCOMP: is_refused(lambda: kernel.unshare(kernel.CLONE_NEWUSER)),
     }
     return [
         layer
-        if deeds[layer.name] or not layer.in_force
+        if holds[layer.name] or not layer.in_force
         else layers.missing_layer(layer.name, layers.DOES_NOT_HOLD)
         for layer in jail.layers
     ]
 
 
-def all_layers(built: list[Layer]) -> list[Layer]:
-    """Return all layers, where building them ended at the last of these."""
+def with_layers_not_built(built: list[Layer]) -> list[Layer]:
+    """Return all layers; those after the last of ``built``, where building ended, are missing."""
     names, last = [layer.name for layer in built], built[-1].name
     rest = [name for name in layers.PROTECTS if name not in names]
     return built + [layers.missing_layer(name, f"needs {last}", f"see {last}") for name in rest]
 
 
-def is_refused(deed: Callable[[], object], kind: type[BaseException] = OSError) -> bool:
-    """True if a deed raises an exception of this kind."""
+def is_refused(act: Callable[[], object], kind: type[BaseException] = OSError) -> bool:
+    """True if an act raises an exception of this kind."""
     try:
-        deed()
+        act()
     except kind:
         return True
     return False
 
 
 def can_write() -> bool:
-    """True if the folder for writing can be written to, and the others cannot."""
+    """True if the work folder can be written to, and others cannot."""
     Path(WORK, "file").touch()
     return all(is_refused(Path(folder, "file").touch) for folder in ("/", "/usr", COURSE))
 
 
 def is_disk_limited() -> bool:
-    """True if writing stops at the disk's limit."""
+    """True if writing stops at the limit of the disk."""
     n_pieces = PROBE_LIMITS.disk * 4
     filled_file = os.path.join(WORK, "much")
     with suppress(OSError), open(filled_file, "wb") as file:

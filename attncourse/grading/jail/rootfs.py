@@ -1,7 +1,7 @@
 """The file system that a submission sees: Python, the course's view, and next to nothing else.
 
-It is made of what Python needs, so a folder that nobody has thought of is not there. What lies in
-one that Python needs, and must not be seen, is covered besides.
+It is made of what Python needs, so a folder that nobody has thought of is not there. What must not
+be seen in a folder that Python needs is covered besides.
 """
 
 import os
@@ -16,7 +16,7 @@ from attncourse.grading.jail.kernel import NO_DEVICES, NO_EXEC, NO_SUID, READ_ON
 
 
 def free_name(wanted: str) -> str:
-    """Return a path at the machine's root where nothing lies: a checkout may have the usual one."""
+    """Return a path at the machine's root that does not exist, ``wanted`` if that is free."""
     while os.path.lexists(wanted):
         wanted += "_"
     return wanted
@@ -44,12 +44,12 @@ DATA_MOUNT_FLAGS = READ_ONLY | NO_SUID | NO_DEVICES
 
 
 def is_within(path: str, folder: str) -> bool:
-    """True if a path is a folder or lies in it."""
+    """True if a path is the folder or below it."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 def python_folders() -> list[str]:
-    """Return the folders that Python and its installed packages are in.
+    """Return the folders that hold Python's libraries and installed packages.
 
     Of a prefix they are only the libraries, since a virtual environment may have been made in the
     course's own folder.
@@ -62,7 +62,7 @@ def python_folders() -> list[str]:
 
 
 def mount_places(folders: Iterable[str]) -> dict[str, str]:
-    """Return where each folder of the machine is put, without those inside another one."""
+    """Return the place of each folder in the new root; folders inside another are left out."""
     places: dict[str, str] = {}
     for folder in sorted(map(os.path.realpath, filter(os.path.isdir, folders))):
         if not any(is_within(folder, mounted) for mounted in places):
@@ -71,7 +71,7 @@ def mount_places(folders: Iterable[str]) -> dict[str, str]:
 
 
 def course_traces(folders: list[str]) -> list[str]:
-    """Return all that is of the course's package or says where it is; its repository too."""
+    """Return all paths that hold the course's package or say where it is, its repository too."""
     roots = [Path(folder) for folder in (*folders, "/usr/lib", "/usr/local/lib")]
     installed = {place for root in roots for place in root.glob("python3*/*-packages")}
     installed |= {Path(entry) for entry in sys.path if entry.endswith("-packages")}
@@ -84,7 +84,7 @@ def course_traces(folders: list[str]) -> list[str]:
 
 
 def paths_without(path: str, excluded: list[str]) -> list[str]:
-    """Return ``path``, or what is in it where something to be kept lies below it."""
+    """Return paths that together hold all of ``path`` except the ``excluded`` ones."""
     if path in excluded:
         return []
     if not any(is_within(excluded_path, path) for excluded_path in excluded):
@@ -93,11 +93,11 @@ def paths_without(path: str, excluded: list[str]) -> list[str]:
 
 
 def library_bytes(folders: Iterable[str]) -> int:
-    """Return the size of the shared libraries in these folders that this process has not mapped.
+    """Return the size of shared libraries in these folders that this process has not mapped.
 
     An import maps each as a whole, which takes addresses and hardly any memory: torch's for
-    graphics cards are several GB. Whoever sets out to can write into addresses, a piece at a time:
-    there are no more than are needed.
+    graphics cards are several GB. A submission could write into such addresses, a piece at a time:
+    so there are no more than are needed.
     """
     mapped = {line.split(maxsplit=5)[-1] for line in Path(MAPS).read_text().splitlines()}
     patterns = ("lib/*.so*", "*/lib/*.so*", "*.libs/*.so*", "nvidia/*/lib/*.so*")
@@ -107,14 +107,14 @@ def library_bytes(folders: Iterable[str]) -> int:
     return sum(f.stat().st_size for f in files if f.is_file() and str(f) not in mapped)
 
 
-def names_of(path: Path | str) -> set[str]:
-    """Return a path's real name, and that of what it links to."""
+def names_with_target(path: Path | str) -> set[str]:
+    """Return a path with its folder's links followed, not its own, and the path it leads to."""
     folder, name = os.path.split(os.path.abspath(path))
     return {os.path.join(os.path.realpath(folder), name), os.path.realpath(path)}
 
 
 class Root:
-    """The private root of a jail: planned when made, and made this process's own by ``enter``."""
+    """The private root of a jail: planned when it is made, and built by ``enter``."""
 
     def __init__(self, view: Path, hidden: tuple[Path, ...] = (), *, programs: bool = False):
         folders = python_folders()
@@ -129,35 +129,35 @@ class Root:
         self.covered = {
             self.place(part)
             for path in (*hidden, *course_traces(folders))
-            for name in names_of(path)
+            for name in names_with_target(path)
             if self.place(name)
             for part in paths_without(name, real_folders)
         }
 
     def place(self, path: str) -> str:
-        """Return where a real path of the machine is in the new root, or an empty string."""
+        """Return the path in the new root of a real path of the machine; "" if it is not there."""
         for folder, place in {**self.places, self.view: COURSE}.items():
             if is_within(path, folder):
                 return place + path.removeprefix(folder)
         return ""
 
     def enter(self) -> None:
-        """Make this the root of this process, which is in a mount namespace of its own."""
+        """Build the root and make it this process's; a mount namespace of its own comes before."""
         os.umask(0o022)
         # Nothing that is mounted from here on reaches the machine's own mounts.
         kernel.call("mount", None, b"/", None, kernel.MS_REC_PRIVATE, None)
-        trees, files = self.clone(), etc_files()
+        copies, files = self.clone_mounts(), etc_files()
         # The copies are made, so the new root can be put upon /usr, which is everywhere.
         kernel.mount_tmpfs("/usr", NO_SUID, "size=8m,nr_inodes=4096,mode=755")
         os.chdir("/usr")
-        for place, tree in trees.items():
+        for place, copy in copies.items():
             point, is_file = Path(place[1:]), place.startswith("/dev/")
             os.makedirs(point.parent if is_file else point, exist_ok=True)
             if is_file:
                 point.touch()
-            kernel.attach(tree, place[1:])
-        self.fill(files)
-        self.cover()
+            kernel.attach_mount(copy, place[1:])
+        self.make_files(files)
+        self.cover_hidden()
         # The new root comes to lie under the old one, in the same place, and that one is taken off.
         kernel.syscall("pivot_root", b".", b".")
         kernel.call("umount2", b".", kernel.DETACH)
@@ -168,21 +168,24 @@ class Root:
         )  # only now: up to here it was written to
         os.close(root)
 
-    def clone(self) -> dict[str, int]:
-        """Return copies of all mounts that are to be seen, by their place in the new root."""
-        trees = {
+    def clone_mounts(self) -> dict[str, int]:
+        """Return a descriptor of a copy of each mount to be seen, by its place in the new root."""
+        copies = {
             place: kernel.clone_tree(path, DATA_MOUNT_FLAGS) for path, place in self.places.items()
         }
-        trees[COURSE] = kernel.clone_tree(self.view, DATA_MOUNT_FLAGS | NO_EXEC)
+        copies[COURSE] = kernel.clone_tree(self.view, DATA_MOUNT_FLAGS | NO_EXEC)
         if os.path.isdir(FONTS):
-            trees[FONTS] = kernel.clone_tree(FONTS, DATA_MOUNT_FLAGS | NO_EXEC)
+            copies[FONTS] = kernel.clone_tree(FONTS, DATA_MOUNT_FLAGS | NO_EXEC)
         for device in DEVICES:
             path = f"/dev/{device}"
-            trees[path] = kernel.clone_tree(path, READ_ONLY | NO_SUID | NO_EXEC)
-        return trees
+            copies[path] = kernel.clone_tree(path, READ_ONLY | NO_SUID | NO_EXEC)
+        return copies
 
-    def fill(self, files: dict[str, bytes]) -> None:
-        """Make what the root itself holds: the files of /etc, folders and links."""
+    def make_files(self, files: dict[str, bytes]) -> None:
+        """Make what the root itself holds, in the present folder, which becomes the root.
+
+        That is ``files`` for /etc, folders, and links where the machine has links.
+        """
         os.makedirs("etc", exist_ok=True)
         for name, content in files.items():
             Path("etc", name).write_bytes(content)
@@ -194,18 +197,18 @@ class Root:
         if not os.path.exists("tmp"):  # else Python itself is there
             os.symlink(WORK, "tmp")
 
-    def cover(self) -> None:
-        """Mount something empty upon whatever must not be read."""
+    def cover_hidden(self) -> None:
+        """Mount something empty, in the present folder (the new root), on all that stays hidden."""
         os.mkdir("empty")
         Path("nothing").touch()
         for place in (place[1:] for place in self.covered):
             if os.path.lexists(place) and not os.path.islink(place):
                 empty = "empty" if os.path.isdir(place) else "nothing"
-                kernel.attach(kernel.clone_tree(empty, DATA_MOUNT_FLAGS | NO_EXEC), place)
+                kernel.attach_mount(kernel.clone_tree(empty, DATA_MOUNT_FLAGS | NO_EXEC), place)
 
 
 def etc_files() -> dict[str, bytes]:
-    """Return the files of /etc in the jail: stubs, and copies of what the machine has."""
+    """Return the contents of /etc in the jail by name: stubs, and copies of the machine's."""
     files = {name: text.encode() for name, text in STUBS.items()}
     for name in COPIES:
         with suppress(OSError):

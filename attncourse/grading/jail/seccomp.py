@@ -77,14 +77,17 @@ Instruction = tuple[int, int, int, int]
 
 
 def syscall_numbers(table: str, machine: str) -> dict[str, int]:
-    """Return the numbers of a table's system calls on that machine, by name."""
+    """Return the system calls in a table with their numbers on a machine's architecture."""
     column = {"x86_64": 1, "aarch64": 2}.get(machine)
     rows = [entry.split(":") for entry in table.split()]
     return {row[0]: int(row[column]) for row in rows if row[column] != "-"} if column else {}
 
 
 def filter_program(machine: str, processes: int) -> list[Instruction]:
-    """Return the filter's instructions, each (code, jump if true, jump if false, operand)."""
+    """Return the filter's instructions, each (code, jump if true, jump if false, operand).
+
+    With one process, the calls that start another are refused.
+    """
     lines = [
         # The architecture first: the same numbers mean other calls in another one.
         (LOAD, 0, 0, 4),
@@ -103,7 +106,7 @@ def filter_program(machine: str, processes: int) -> list[Instruction]:
 
 
 def partial_rule(name: str, processes: int) -> list[Instruction]:
-    """Return the filter's instructions for a call that is allowed in part."""
+    """Return the filter's instructions for a call that is allowed with some arguments only."""
     # Newer forms of calls that are on the list: the C library falls back to those. What clone3
     # asks for lies in memory, where no filter can look.
     if name in ("clone3", "fchmodat2"):
@@ -132,18 +135,18 @@ def partial_rule(name: str, processes: int) -> list[Instruction]:
 
 
 def filter_result(value: int) -> Instruction:
-    """Return the instruction that ends the filter with a verdict."""
+    """Return the instruction that ends the filter with this result."""
     return (RETURN, 0, 0, value)
 
 
 def runs_of_numbers(values: list[int]) -> list[tuple[int, int]]:
-    """Return the runs of consecutive numbers in a sorted list, as (first, last)."""
+    """Return runs of consecutive numbers in a sorted list, each as (first, last)."""
     runs = groupby(values, key=lambda value, place=count(): value - next(place))
     return [(run[0], run[-1]) for run in (list(numbers) for _, numbers in runs)]
 
 
 class Filter:
-    """A program in the form that the kernel takes it. ``address`` is what it is called with."""
+    """A filter program as the kernel takes it: ``address`` is where its header is in memory."""
 
     def __init__(self, machine: str, processes: int):
         lines = filter_program(machine, processes)

@@ -1,4 +1,4 @@
-"""The time that a submission has, whoever works for it: the judge, and the processes it runs in."""
+"""The processor time that a submission may use, in the judge and in its own processes together."""
 
 import time
 
@@ -6,18 +6,21 @@ from attncourse.support.alarm import Clock, Stopwatch
 
 
 class Budget(Stopwatch):
-    """A submission's seconds of processor time: here, and in its processes one after the other."""
+    """A stopwatch on the processor time of a submission: that of the judge and of its processes.
+
+    A submission has one process at a time; what those before it used counts on.
+    """
 
     def __init__(self, seconds: float):
         self.ended_seconds = 0.0  # processor time of its processes that are no more
         self.clock = Clock()  # of the one that is there
-        super().__init__(seconds, self.spent)
+        super().__init__(seconds, self.seconds_used)
 
-    def spent(self) -> float:
-        """Return the seconds of processor time that were used up to now."""
+    def seconds_used(self) -> float:
+        """Return the seconds of processor time used by this process and the submission's so far."""
         return time.process_time() + self.ended_seconds + self.clock.used()
 
-    def moves_to(self, clock: Clock) -> None:
-        """Count another process's time from now on; ``clock`` is the new one's, or nobody's."""
+    def count_process(self, clock: Clock) -> None:
+        """Count another process's time from now on: the one of ``clock``, which may be nobody's."""
         self.ended_seconds += self.clock.used()
         self.clock = clock

@@ -3,9 +3,10 @@
 Ours runs in the submission's process then, where its source can be read. That is safe for three
 reasons. Nothing is asked of an answer any more once ours has been there: all tests have run before,
 and each answer is judged again in a process of its own, which holds ours of earlier ones alone; the
-exercises are taken in order. Nothing that this process says is listened to but full marks, which
-hold no text of its own: an answer that reads ours aloud tells nobody. And full marks still take the
-same tests, so what earns them is an answer that is right once it calls a right one.
+exercises are taken in order. Of what this process says nothing is listened to but points and which
+criteria hold, with the bank's own name for a mistake (``judge/points_with_ours.py``): an answer
+that reads ours aloud tells nobody. And these points take the same tests, so what earns them is what
+the answer would earn if it called a right one. They never lower what it earned without ours.
 
 Ours is in the published convention, and calls others of ours in it. Where the assignment asks for a
 variant, ours runs among others of ours, and what comes of it is rewritten as it is asked for.
@@ -16,15 +17,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from attncourse.checks import find_exercise, variants_of
-from attncourse.checks.showing.verdict import given_right
+from attncourse.checks.showing.verdict import right_given_words
 from attncourse.checks.variants import rewriting
-from attncourse.checks.variants.adapter import as_data
-from attncourse.grading.judge.deferred_tests import names_reached, names_touched, touched_by
+from attncourse.checks.variants.adapter import adapter_as_data
+from attncourse.grading.judge.deferred_tests import (
+    names_reached,
+    names_touched,
+    names_touched_by_cells,
+)
 from attncourse.grading.judge.findings import Findings
 from attncourse.grading.judge.instructor_namespace import names_loaded
 from attncourse.grading.judge.outcomes import StepOutcome
-from attncourse.grading.judge.plan_runner import Means, run_again
+from attncourse.grading.judge.plan_runner import Means, run_steps_again
 from attncourse.grading.judge.points import judge_cell
+from attncourse.grading.judge.points_with_ours import counted_with_ours, earns_less, is_in_variant
 from attncourse.grading.report import exercise_of
 from attncourse.grading.submission.notebook import Assignment
 from attncourse.grading.submission.plan import Step
@@ -48,86 +54,106 @@ del _provided
 
 @dataclass(frozen=True)
 class FollowOn:
-    """An answer that calls wrong ones, which are ``replaced`` by ours.
+    """A wrong answer that calls wrong answers, and what its tests gave with ours in their place.
 
-    ``outcomes`` are what its tests gave with ours in their place, if it is right then; in a
-    student's own check, also if it is not.
+    ``outcomes`` are those of its tests that count with ours in their place; ``right`` if it earns
+    all its points then. ``released`` as ``Assignment.released``: a student's own check says all of
+    this in its verdicts.
     """
 
     name: str
     replaced: tuple[str, ...]
     outcomes: dict[str, StepOutcome | None] = field(default_factory=dict)
-    right: bool = True
+    right: bool = False
+    released: bool = True
 
     @property
     def note(self) -> str:
-        """The remark on this answer that its student reads."""
-        if self.outcomes and self.right:
-            return f"{self.name} is right{given_right(self.replaced)}"
-        return f"{self.name} calls a wrong {' and '.join(self.replaced)}: mend that first"
+        """The remark on this answer that its student reads; "" where the verdict says all."""
+        if self.right:
+            return f"{self.name} is right{right_given_words(self.replaced)}"
+        if not self.released:
+            return ""
+        called = f"{self.name} calls a wrong {' and '.join(self.replaced)}"
+        return (
+            f"{called}: judged with a right one" if self.outcomes else f"{called}: mend that first"
+        )
 
 
 def follow_ons(findings: Findings, means: Means) -> tuple[list[FollowOn], bool]:
-    """Judge the wrong answers that call wrong ones again, with ours in the place of those.
+    """Judge again the wrong answers that call wrong ones, with our answers in place of those.
 
-    Returns what came of each, and whether one of the runs that this took was cut.
+    Returns what came of each, and whether one of these runs was cut: its time was over.
     """
     followed, cut = [], False
     assignment, wrong = means.assignment, wrong_answers(findings, means.assignment)
     for name in [n for n in wrong if n not in right_as_published(findings)]:
-        replaced = wrong_ones_called(name, wrong, findings.steps, assignment)
+        replaced = wrong_answers_called(name, wrong, findings.steps, assignment)
         steps = steps_with_ours(name, replaced, findings.steps, assignment)
         if not steps or findings.trouble or means.budget.left() < MIN_SECONDS_LEFT:
             continue
-        second = run_again(steps, means)
+        second = run_steps_again(steps, means)
         cut |= bool(second.cut)
-        if all(is_full(assignment, test, outcome) for test, outcome in second.tests().items()):
+        if all(
+            earns_full_points(assignment, test, outcome)
+            for test, outcome in second.test_outcomes().items()
+        ):
             wrong.remove(name)  # who calls it calls the student's own
-            followed.append(FollowOn(name, replaced, second.tests()))
+            followed.append(FollowOn(name, replaced, second.test_outcomes(), right=True))
         elif assignment.released:
-            followed.append(FollowOn(name, replaced))
-        elif changes_verdict(second, findings):
-            followed.append(FollowOn(name, replaced, second.tests(), right=False))
+            counted = counted_with_ours(
+                second.test_outcomes(), findings.test_outcomes(), assignment
+            )
+            followed.append(FollowOn(name, replaced, counted))
+        elif changes_verdict(second, findings, assignment):
+            followed.append(FollowOn(name, replaced, second.test_outcomes(), released=False))
     return followed, cut
 
 
-def changes_verdict(second: Findings, findings: Findings) -> bool:
+def changes_verdict(second: Findings, findings: Findings, assignment: Assignment) -> bool:
     """True if our solutions change the verdict on an answer that is wrong all the same.
 
-    A notebook says so. Here it is told only in a student's own check: see above.
+    A notebook says so. Here its words are told only in a student's own check: see above. The points
+    are those that count in a grade.
     """
-    first = findings.tests()
+    first, tests = findings.test_outcomes(), second.test_outcomes()
+    if any(earns_less(tests[test], first[test], assignment.graded.get(test)) for test in tests):
+        return False
+    if any(is_in_variant(outcome) for outcome in tests.values()):
+        return False
     return any(
-        told_verdicts(now) != told_verdicts(first[test]) for test, now in second.tests().items()
+        shown_verdict_fields(now) != shown_verdict_fields(first[test])
+        for test, now in tests.items()
     )
 
 
-def told_verdicts(outcome: StepOutcome | None) -> list[tuple]:
-    """Return what a student is told of each verdict of a test, to be compared."""
+def shown_verdict_fields(outcome: StepOutcome | None) -> list[tuple]:
+    """Return the fields of a test's verdicts that a student reads, to compare two outcomes by."""
     names = ("earned", "mistake", "symptom", "reason")
     return [tuple(v[name] for name in names) for v in outcome.verdicts] if outcome else []
 
 
 def our_answers(assignment: Assignment) -> dict[str, str]:
-    """Return our answers' sources by the exercises' names, in the assignment's order."""
+    """Return the sources of the instructor's answers by exercise, in the assignment's order."""
     cells = assignment.cells
     return {c.grade_id: c.source for c in cells if c.code and c.solution and c.grade_id}
 
 
 def wrong_answers(findings: Findings, assignment: Assignment) -> list[str]:
-    """Return the exercises that did not earn all they can, in the assignment's order."""
+    """Return the exercises of which a test did not earn all its points, in their order."""
     lost = {
         exercise_of(test)
-        for test, outcome in findings.tests().items()
-        if not is_full(assignment, test, outcome)
+        for test, outcome in findings.test_outcomes().items()
+        if not earns_full_points(assignment, test, outcome)
     }
     return [name for name in our_answers(assignment) if name in lost]
 
 
 def right_as_published(findings: Findings) -> set[str]:
-    """Return the answers that are right as published, where a variant is asked for.
+    """Return the exercises whose answers follow the published convention and not the variant.
 
-    Given ours, one that only hands on what it gets would be right in the variant as well.
+    With ours in place of what it calls, an answer that only hands on values would be right in the
+    variant as well, so these are not judged again.
     """
     verdicts = [v for o in findings.outcomes.values() for v in o.verdicts if v["variant"]]
     return {
@@ -137,33 +163,32 @@ def right_as_published(findings: Findings) -> set[str]:
     }
 
 
-def is_full(assignment: Assignment, grade_id: str, outcome: StepOutcome | None) -> bool:
-    """True if a test's outcome earns all its points; also for a test that earns none."""
+def earns_full_points(assignment: Assignment, grade_id: str, outcome: StepOutcome | None) -> bool:
+    """True if a test's outcome earns all its points, or if the test has none."""
     cell = assignment.graded.get(grade_id)
     return cell is None or judge_cell(cell, outcome).points == cell.points
 
 
-def wrong_ones_called(
+def wrong_answers_called(
     name: str, wrong: list[str], steps: Sequence[Step], assignment: Assignment
 ) -> tuple[str, ...]:
-    """Return the wrong answers to earlier exercises that an answer reaches by calls."""
+    """Return the wrong answers to earlier exercises that an answer calls, directly or not."""
     ours, earlier = our_answers(assignment), wrong[: wrong.index(name)]
-    instead = {
-        earlier_name: names_loaded(ours[earlier_name]) for earlier_name in earlier
-    }  # which may be wrong as well
-    seen = names_reached([name], touched_by(steps), instead)
+    # An earlier answer may be wrong as well: what ours reads stands for what it reads.
+    instead = {earlier_name: names_loaded(ours[earlier_name]) for earlier_name in earlier}
+    seen = names_reached([name], names_touched_by_cells(steps), instead)
     return tuple(earlier_name for earlier_name in earlier if earlier_name in seen)
 
 
 def steps_with_ours(
     name: str, called: tuple[str, ...], steps: Sequence[Step], assignment: Assignment
 ) -> list[Step]:
-    """Return the steps with our answers behind the ``called`` ones, wherever they stand.
+    """Return the steps with our answers right behind the cells of the ``called`` ones.
 
-    Of the tests only the answer's own stay. Empty where nothing is to be exchanged, and where an
-    answer stands nowhere.
+    Of the tests only those of the answer ``name`` stay. The list is empty where nothing is called,
+    where one of ours cannot be given to another process, and where an answer has no cell.
     """
-    sources = {replaced: provided_source(replaced, assignment) for replaced in called}
+    sources = {replaced: cell_with_our_answer(replaced, assignment) for replaced in called}
     places = {replaced: answer_place(replaced, steps) for replaced in called}
     if not all(sources.values()) or -1 in places.values():
         return []
@@ -180,9 +205,9 @@ def steps_with_ours(
 
 
 def answer_place(name: str, steps: Sequence[Step]) -> int:
-    """Return the place of an answer's cell among the steps, or -1.
+    """Return the index of the step that holds an answer, or -1.
 
-    Where that cell has lost its name, it is the last cell that binds the answer's.
+    Where no cell has the exercise's name any more, it is the last cell that binds that name.
     """
     cell_steps = [(n, step) for n, step in enumerate(steps) if step.kind == "cell"]
     named = [n for n, step in cell_steps if step.name == f"cell {name}"]
@@ -191,10 +216,10 @@ def answer_place(name: str, steps: Sequence[Step]) -> int:
     )
 
 
-def provided_source(name: str, assignment: Assignment) -> str:
-    """Return a cell with our answer, in the convention that the assignment asks for.
+def cell_with_our_answer(name: str, assignment: Assignment) -> str:
+    """Return the source of a cell that binds our answer, in the convention of the assignment.
 
-    Empty where that cannot be told to another process (``as_data``).
+    It is empty where what adapts ours to a variant cannot be sent to another process (``as_data``).
     """
     ours = our_answers(assignment)
     variants = variants_asked(cell.source for cell in assignment.cells if cell.code)
@@ -202,7 +227,7 @@ def provided_source(name: str, assignment: Assignment) -> str:
         return ours[name]
     upto, defines = list(ours).index(name) + 1, sorted(names_touched(ours[name]).changes)
     adapters = {
-        exercise: as_data(variant.adapters[exercise], find_exercise(target))
+        exercise: adapter_as_data(variant.adapters[exercise], find_exercise(target))
         for target, chosen in variants.items()
         for variant in variants_of(target.split(".")[0])
         if variant.name == chosen and (exercise := target.split(".")[1]) in variant.adapters
@@ -212,7 +237,7 @@ def provided_source(name: str, assignment: Assignment) -> str:
     return AMONG_OURS.format(
         sources=list(ours.values())[:upto],
         rewriting=inspect.getsource(rewriting),
-        rewrite=rewriting.rewritten_as_told.__name__,
+        rewrite=rewriting.rewrite_from_data.__name__,
         defines=defines,
         adapters={exercise: adapters[exercise] for exercise in defines if exercise in adapters},
     )

@@ -1,7 +1,7 @@
-"""Checking that two values can be compared: their kinds, their shapes, and that they are not empty.
+"""Checking that two values can be compared: their types, their shapes, and that they hold entries.
 
-Only a value that is the checker's own by now is compared: an array, a number, a text, or lists and
-dicts of them. An object of the submission's would be asked for its own verdict.
+Only a value that the checker has received is compared: an array, a number, a text, or lists and
+dicts of them. An object that stayed in the submission's process would itself decide what equals it.
 """
 
 import math
@@ -14,7 +14,7 @@ VALUES_EXPECTED = "an array, a number or a list of numbers"
 
 
 def require_values(*values: Any) -> None:
-    """Raise ``AssertionError``, in words, for an object of the submission's own."""
+    """Raise ``AssertionError``, in words, if one of these holds an object of the submission's."""
     for remote_object in objects_in(list(values)):
         name = getattr(remote_object, "_type", "") or "torch.nn.Module"
         kind = "class" if isinstance(remote_object, type) else f"object of class {name}"
@@ -36,19 +36,22 @@ def objects_in(value: Any) -> list[Any]:
 
 
 def is_theirs(value: Any) -> bool:
-    """True if a value stands for an object in the submission's process."""
+    """True if a value is a proxy or a copy of an object in the submission's process."""
     return hasattr(type(value), "attncourse_handle")
 
 
-def is_nothing(first: tuple | None, second: tuple | None, theirs: str) -> bool:
-    """True if the submission's side of a comparison is empty."""
+def is_their_side_empty(first: tuple | None, second: tuple | None, theirs: str) -> bool:
+    """True if the submission's side of a comparison, by its shape, has no entries.
+
+    ``theirs`` says which side that is; where both are or nobody knows, one empty side is enough.
+    """
     sides = {"first": (first,), "second": (second,)}.get(theirs, (first, second))
     return any(0 in (shape or ()) for shape in sides)
 
 
 def require_all_comparable(a: Any, b: Any, theirs: str, gave_empty: bool) -> None:
-    """Do ``require_comparable`` for two values, in dicts and lists for each pair."""
-    first, second = shapes_of(a, b)
+    """Call ``require_comparable`` for two values and, in lists and dicts, for each pair in them."""
+    first, second = compared_shapes(a, b)
     pairs: list[tuple[Any, Any]] = []
     if isinstance(a, dict) and isinstance(b, dict):
         pairs = [(a[key], b[key]) for key in a.keys() & b.keys()]
@@ -62,10 +65,13 @@ def require_all_comparable(a: Any, b: Any, theirs: str, gave_empty: bool) -> Non
 def require_comparable(
     first: tuple | None, second: tuple | None, theirs: str, whole: bool, gave_empty: bool
 ) -> None:
-    """Raise ``AssertionError``, in words, where two shapes make no comparison.
+    """Raise ``AssertionError``, in words, where two shapes make no meaningful comparison.
 
     ``theirs`` is the side that is the submission's: "first", "second", "both", or "either" where
-    that is not known. Unless the comparison is to hold as a ``whole``, only emptiness matters.
+    that is not known. With ``whole``, all entries are to agree, so the submission's may not be
+    repeated to fit; without it only emptiness matters. ``gave_empty`` says that the test handed
+    over something empty, and so may get something empty. A shape of None is none that is compared
+    here.
     """
     if first is None or second is None or first == second == ():
         return
@@ -89,8 +95,8 @@ def shape_in_words(shape: tuple) -> str:
     return f"shape {shape}" if shape else "one number"
 
 
-def shapes_of(a: Any, b: Any) -> tuple[tuple | None, tuple | None]:
-    """Return the shapes of two values that are compared.
+def compared_shapes(a: Any, b: Any) -> tuple[tuple | None, tuple | None]:
+    """Return the shapes by which two values are compared, each None where there is none.
 
     Beside an array, a text or None counts as one number.
     """
@@ -103,7 +109,7 @@ def shapes_of(a: Any, b: Any) -> tuple[tuple | None, tuple | None]:
 
 
 def compared_shape(value: Any) -> tuple | None:
-    """Return the shape of an array, a number or lists of numbers; None for all else."""
+    """Return the shape of an array, a number or regular lists of numbers; None for all else."""
     if is_of_a_library(value):
         return tuple(value.shape)
     if isinstance(value, int | float | complex):
@@ -120,9 +126,10 @@ def compared_shape(value: Any) -> tuple | None:
 
 
 def is_of_a_library(value: Any) -> bool:
-    """True if a value is NumPy's or torch's, or of another library that the test uses.
+    """True if a value is an array of NumPy's, torch's or of another library that a test uses.
 
-    A tuple may have fields of any name. Of a submission's own object nothing is asked.
+    A tuple is none, since its fields may have any names; nor is an object of the submission's,
+    which is asked nothing.
     """
     if isinstance(value, tuple) or is_theirs(value):
         return False

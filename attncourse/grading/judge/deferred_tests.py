@@ -1,4 +1,8 @@
-"""Deferred tests see the names as they were at their own place; where they cannot, it is said."""
+"""Hidden tests run after all others, with the names as they were in the tests' own places.
+
+Where a later cell may have changed what a deferred test needs, the runner is told so and takes a
+fresh process.
+"""
 
 import ast
 import symtable
@@ -17,7 +21,7 @@ NO_VALUE = object()
 
 
 class SavedNames:
-    """The instructor's names as they were in the places of the deferred tests."""
+    """The instructor's names as they stood where each deferred test would have run."""
 
     def __init__(self, runner: "StepRunner"):
         self.runner = runner
@@ -25,13 +29,14 @@ class SavedNames:
         self.bound: dict[int, dict[str, Any]] = {}  # by the tests that have run since
 
     def save(self, number: int) -> None:
-        """Keep the names for the test with this number."""
+        """Save the present names as those of the deferred test with this number."""
         self.names_at[number] = dict(self.runner.namespace), set(self.runner.laid_out)
 
     def restore(self, number: int) -> None:
-        """Make the names what they were in the place of this test.
+        """Put back the names that were saved for this test.
 
-        What deferred tests before it have bound is there as well, but for what was bound anew.
+        What earlier deferred tests have bound since is added, unless a cell between has bound it
+        anew.
         """
         names, laid_out = dict(self.names_at[number][0]), set(self.names_at[number][1])
         for earlier, bound in self.bound.items():
@@ -46,14 +51,17 @@ class SavedNames:
         self.runner.namespace.update(names)
 
     def keep_bound(self, number: int) -> None:
-        """Keep what this test has bound, for the deferred tests behind it."""
+        """Note what this deferred test has bound, for those that run after it."""
         before, names = self.names_at[number][0], self.runner.namespace
         changed = [name for name, value in names.items() if before.get(name, NO_VALUE) is not value]
         self.bound[number] = {name: names[name] for name in changed}
 
 
-class Touched(NamedTuple):
-    """The global names that a cell reads, imports and changes; ``data`` are those not of code."""
+class TouchedNames(NamedTuple):
+    """The global names that a cell reads, imports and changes.
+
+    ``data`` are those that it assigns other than functions and classes: a method may change them.
+    """
 
     reads: frozenset[str] = frozenset()
     imports: frozenset[str] = frozenset()
@@ -64,14 +72,14 @@ class Touched(NamedTuple):
 def is_disturbed(steps: list[Step], deferred: list[int]) -> bool:
     """True if a cell below a deferred test may change what that test relies on.
 
-    It relies on the names that it reads, and on those that the cells which bind these read.
+    A test relies on the names that it reads, and on those that the cells which bind these read.
     """
     places = [number for number, step in enumerate(steps) if step.kind != "test"]
     if not deferred or not places or places[-1] < deferred[0]:
         return False
     cells = {number: names_touched(steps[number].source) for number in places}
     return any(
-        is_spoilt(
+        is_changed_later(
             names_touched(steps[number].source),
             [cell for place, cell in cells.items() if place < number],
             [cell for place, cell in cells.items() if place > number],
@@ -80,8 +88,10 @@ def is_disturbed(steps: list[Step], deferred: list[int]) -> bool:
     )
 
 
-def is_spoilt(test: Touched, before: list[Touched], after: list[Touched]) -> bool:
-    """True if one of the cells after a test changes what it relies on."""
+def is_changed_later(
+    test: TouchedNames, before: list[TouchedNames], after: list[TouchedNames]
+) -> bool:
+    """True if a cell of ``after`` may change a name that a test needs, given those ``before``."""
     relied = names_reached(test.reads - test.changes, before)
     bound = relied & set().union(*(cell.changes for cell in before))
     data = relied & set().union(*(cell.data for cell in before))  # a method may change it
@@ -89,11 +99,11 @@ def is_spoilt(test: Touched, before: list[Touched], after: list[Touched]) -> boo
 
 
 def names_reached(
-    names: Iterable[str], cells: Iterable[Touched], instead: Mapping[str, Iterable[str]] = {}
+    names: Iterable[str], cells: Iterable[TouchedNames], instead: Mapping[str, Iterable[str]] = {}
 ) -> set[str]:
-    """Return these names, and those that are read where they are bound, and so on.
+    """Return these names, those that the cells which bind them read, and so on.
 
-    ``instead`` says for some names what is read in place of what their cells read.
+    For a name in ``instead``, the names given there count in place of what its cells read.
     """
     changers: dict[str, list[Iterable[str]]] = {
         name_replaced: [read] for name_replaced, read in instead.items()
@@ -110,33 +120,30 @@ def names_reached(
 
 
 @lru_cache(maxsize=1024)
-def names_touched(source: str) -> Touched:
-    """Return the global names that a cell reads, binds and changes.
-
-    None where it is no valid Python.
-    """
+def names_touched(source: str) -> TouchedNames:
+    """Return the global names that a cell reads, imports and changes; none if it is no Python."""
     tree = parse_or_none(source)
     if tree is None:
-        return Touched()
+        return TouchedNames()
     try:
         top = symtable.symtable(source, "<cell>", "exec")
         inner = [symbol for table in scopes_below(top) for symbol in table.get_symbols()]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return Touched()
+        return TouchedNames()
     top_symbols, inner_globals = top.get_symbols(), [s for s in inner if s.is_global()]
     changed = {s.get_name() for s in [*top_symbols, *inner_globals] if s.is_assigned()}
-    return Touched(
+    return TouchedNames(
         reads=frozenset(s.get_name() for s in [*top_symbols, *inner_globals] if s.is_referenced()),
         imports=frozenset(s.get_name() for s in top_symbols if s.is_imported()),
-        changes=frozenset(changed | parts_changed(tree)),
+        changes=frozenset(changed | objects_changed(tree)),
         data=frozenset(
             s.get_name() for s in top_symbols if s.is_assigned() and not s.is_namespace()
         ),
     )
 
 
-def touched_by(steps: Sequence[Step]) -> list[Touched]:
-    """Return ``names_touched`` of every step that is not a test."""
+def names_touched_by_cells(steps: Sequence[Step]) -> list[TouchedNames]:
+    """Return the names that each step touches, tests left out."""
     return [names_touched(step.source) for step in steps if step.kind != "test"]
 
 
@@ -147,12 +154,13 @@ def scopes_below(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
         yield from scopes_below(child)
 
 
-def parts_changed(tree: ast.AST) -> set[str]:
-    """Return the names of objects of which an attribute or an item is set or deleted."""
+def objects_changed(tree: ast.AST) -> set[str]:
+    """Return the names of objects of which code sets or deletes an attribute or an item."""
     names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
             while isinstance(node, ast.Attribute | ast.Subscript):
                 node = node.value
-            names |= {node.id} if isinstance(node, ast.Name) else set()
+            if isinstance(node, ast.Name):
+                names.add(node.id)
     return names

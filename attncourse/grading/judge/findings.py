@@ -9,10 +9,11 @@ from attncourse.grading.submission.plan import Step
 
 @dataclass(frozen=True)
 class Findings:
-    """The outcome of each step, by its number; a step that was not reached has none.
+    """What one run of a plan found: the outcome of each step that was reached, by its number.
 
-    ``cut`` are the steps that did not end by themselves; ``trouble`` has a sentence for each that
-    ended its process. ``changed`` are tests, and who changed what they did not ask for.
+    ``cut`` are the steps that did not end by themselves; ``trouble`` has a sentence for each step
+    that ended its process. ``changed`` are pairs of a test and the answer that changed an argument
+    in place, unasked.
     """
 
     steps: tuple[Step, ...]
@@ -24,30 +25,34 @@ class Findings:
     longest: float = 0.0  # seconds of processor time that one request took
     flooded: float = 0.0  # the MB that it may print, where it printed more
 
-    def pairs(self) -> list[tuple[Step, StepOutcome | None]]:
-        """Return each step with what came of it."""
+    def steps_with_outcomes(self) -> list[tuple[Step, StepOutcome | None]]:
+        """Return each step with its outcome, None for one that was not reached."""
         return [(step, self.outcomes.get(number)) for number, step in enumerate(self.steps)]
 
-    def tests(self) -> dict[str, StepOutcome | None]:
-        """Return the outcomes of the tests, by their grade ids."""
-        return {step.grade_id: outcome for step, outcome in self.pairs() if step.kind == "test"}
+    def test_outcomes(self) -> dict[str, StepOutcome | None]:
+        """Return the outcome of each test by its grade id, None for one that was not reached."""
+        return {
+            step.grade_id: outcome
+            for step, outcome in self.steps_with_outcomes()
+            if step.kind == "test"
+        }
 
 
 def agreed_findings(first: dict[int, StepOutcome], doubted: Set[int], second: Findings) -> Findings:
-    """Combine two runs, in the first of which the ``doubted`` steps did not end by themselves.
+    """Return what two runs found together; in the first the ``doubted`` steps had been cut.
 
-    What came before these there is final, and nobody draws twice. From there on the second run
-    counts; but where it was cut itself, the better one does, and so it does behind what was cut in
-    the second alone.
+    Outcomes of the first run before those are final: nobody draws cases twice. From there on the
+    second run's count; but for a step that the second run cut, and for all behind the first step
+    that it alone cut, the better of both outcomes does.
     """
     if not doubted:
         return second
     believed = dict(second.outcomes)
-    doubtful = min(second.cut - doubted, default=len(second.steps))
+    newly_cut = min(second.cut - doubted, default=len(second.steps))
     for number, before in first.items():
         now = second.outcomes.get(number, StepOutcome("lost"))
-        either = number >= doubtful or number in second.cut
-        if number < min(doubted) or (either and earns_more(before, now)):
+        is_better_kept = number >= newly_cut or number in second.cut
+        if number < min(doubted) or (is_better_kept and earns_more(before, now)):
             believed[number] = before
     trouble = {number: sentence for number, sentence in second.trouble.items() if number in doubted}
     return replace(second, outcomes=believed, trouble=trouble)

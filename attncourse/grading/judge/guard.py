@@ -45,9 +45,10 @@ TreeT = TypeVar("TreeT", ast.Module, ast.Expression)
 def compile_cell(
     source: str, students: tuple[str, ...] = (), file: str = "<given>"
 ) -> tuple[types.CodeType, types.CodeType | None]:
-    """Compile a cell's statements, and its last line where that is an expression.
+    """Return a cell's statements and the expression in its last line, compiled with guards.
 
-    ``students`` are the names that it takes from the submission; tracebacks call it ``file``.
+    The expression is None where the last line is none. ``students`` are the names that the cell
+    takes from the submission; ``file`` is what tracebacks call it.
     """
     tree = ast.parse(source)
     theirs = names_from_submission(tree, students)
@@ -61,41 +62,57 @@ def compile_cell(
 
 
 def guarded_tree(tree: TreeT, theirs: Set[str]) -> TreeT:
-    """Return a test's tree with the guards put in."""
+    """Return a test's tree with guards around what concerns the names in ``theirs``."""
     return ast.fix_missing_locations(Guarded(theirs).visit(tree))
 
 
 def guard_functions(gave_empty: Callable[[], bool]) -> dict[str, Callable]:
-    """Return the functions that compiled tests call, by name.
+    """Return the functions that guarded tests call, by the names that they have there.
 
-    ``gave_empty`` tells whether the present test has handed over something empty, and so may get
+    ``gave_empty`` returns True if the present test has handed over something empty, and so may get
     something empty.
     """
 
-    def compared(what: Any, a: Any, b: Any, theirs: str) -> Callable:
-        if not judges_by_itself(what, a, b):
+    def compare_guarded(what: Any, a: Any, b: Any, theirs: str) -> Callable:
+        """Return the comparison of two values, to be called with its options; refuse vacuous ones.
+
+        ``what`` is a function, or the name of a method of ``a``.
+        """
+        if not may_compare_objects(what, a, b):
             comparing.require_values(a, b)
         comparing.require_all_comparable(a, b, theirs, gave_empty())
         return partial(what, a, b) if callable(what) else partial(getattr(a, what), b)
 
-    def operated(name: str, a: Any, b: Any, theirs: str, whole: bool) -> Any:
-        if comparing.is_of_a_library(a) or comparing.is_of_a_library(b):  # lists compare as a whole
+    def operate_guarded(name: str, a: Any, b: Any, theirs: str, whole: bool) -> Any:
+        """Return what an operator gives; refuse one that compares arrays of unlike shapes.
+
+        ``name`` is that of ``operator``'s function. Lists are compared as a whole by Python itself.
+        """
+        if comparing.is_of_a_library(a) or comparing.is_of_a_library(b):
             comparing.require_values(a, b)
-            first, second = comparing.shapes_of(a, b)
+            first, second = comparing.compared_shapes(a, b)
             if name.removeprefix("i") not in ARITHMETIC:
                 comparing.require_comparable(first, second, theirs, whole, gave_empty())
-            elif (first and second) or (whole and comparing.is_nothing(first, second, theirs)):
+            elif (first and second) or (
+                whole and comparing.is_their_side_empty(first, second, theirs)
+            ):
                 comparing.require_comparable(first, second, theirs, False, gave_empty())
         return getattr(operator, name)(a, b)
 
     def ask_in_place(function: Any) -> Any:
+        """Return a function whose arguments are changed in place, if it is the submission's."""
         return in_place(function) if comparing.is_theirs(function) else function
 
-    return {COMPARED: compared, OPERATED: operated, ASKED: ask_in_place}
+    return {COMPARED: compare_guarded, OPERATED: operate_guarded, ASKED: ask_in_place}
 
 
-def judges_by_itself(what: Any, a: Any, b: Any) -> bool:
-    """True if a comparison is the submission's or the test's own, whose parts are examined."""
+def may_compare_objects(what: Any, a: Any, b: Any) -> bool:
+    """True if a comparison may be given objects of the submission's, and not values alone.
+
+    So it is with a function of the submission's own, and with one that the test defines, whose
+    parts are guarded. With a method, or ``assert_equal``, both sides have to be such objects: a
+    test may be about that.
+    """
     if isinstance(what, str) or getattr(what, "__name__", "") == "assert_equal":
         return bool(
             comparing.objects_in(a) and comparing.objects_in(b)
@@ -107,7 +124,7 @@ def judges_by_itself(what: Any, a: Any, b: Any) -> bool:
 
 
 def names_from_submission(tree: ast.AST, students: tuple[str, ...]) -> set[str]:
-    """Return the names in a test that hold what came from the submission."""
+    """Return the names in a test whose values come from the submission's names, ``students``."""
     nodes = list(ast.walk(tree))
     stored = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     pairs = [pair for node in nodes for pair in flows_into_names(node, stored)]
@@ -115,16 +132,16 @@ def names_from_submission(tree: ast.AST, students: tuple[str, ...]) -> set[str]:
     while len(foreign_names) > before:
         before = len(foreign_names)
         for names, value in pairs:
-            if read_names(value) & foreign_names:
+            if names_read_in(value) & foreign_names:
                 foreign_names |= names
     return foreign_names
 
 
 def flows_into_names(node: ast.AST, test_names: set[str]) -> list[tuple[set[str], ast.AST]]:
-    """Return the names that a node gives a value to, each with where the value comes from.
+    """Return pairs: names that a node gives a value to, and the tree that this value comes from.
 
-    A call of its own line may change the test's ``test_names``: what it is given, and what it is a
-    method of.
+    A call on a line of its own may change its arguments and the object whose method it is; of these
+    the names count that the test itself assigns, ``test_names``.
     """
     if isinstance(node, ast.Assign):
         return [(names_changed(target), node.value) for target in node.targets]
@@ -143,7 +160,7 @@ def flows_into_names(node: ast.AST, test_names: set[str]) -> list[tuple[set[str]
 
 
 def names_changed(target: ast.AST) -> set[str]:
-    """Return the names that an assignment to a target changes."""
+    """Return the names whose values an assignment to this target changes."""
     while isinstance(target, ast.Attribute | ast.Subscript | ast.Starred):
         target = target.value
     if isinstance(target, ast.Tuple | ast.List):
@@ -151,16 +168,17 @@ def names_changed(target: ast.AST) -> set[str]:
     return {target.id} if isinstance(target, ast.Name) else set()
 
 
-def read_names(tree: ast.AST) -> KeysView[str]:
-    """Return the names that are read anywhere in a tree, in order."""
+def names_read_in(tree: ast.AST) -> KeysView[str]:
+    """Return the names that are read anywhere in a tree, in the order of ``ast.walk``."""
     nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Name))
     return {node.id: None for node in nodes if isinstance(node.ctx, ast.Load)}.keys()
 
 
 class Guarded(ast.NodeTransformer):
-    """Puts the guards into a test. ``theirs`` are the names that hold what is the submission's.
+    """Puts guards into a test's tree. ``theirs`` are the names that hold the submission's values.
 
-    What a function of the test's own is given may be anybody's.
+    Parameters of the test's own functions may hold the submission's values or the test's: these
+    names are ``anybodys`` inside of them.
     """
 
     def __init__(self, theirs: Set[str]):
@@ -168,23 +186,23 @@ class Guarded(ast.NodeTransformer):
         self.anybodys: set[str] = set()
         self.whole: set[int] = set()  # comparisons that are to hold for all entries
 
-    def function(self, node: Any) -> Any:
-        """Visit a function of the test's own, whose parameters may hold anybody's values."""
-        before, a = self.anybodys, node.args
+    def visit_function(self, node: Any) -> Any:
+        """Visit a function or lambda of the test's own, with its parameters among ``anybodys``."""
+        outside, a = self.anybodys, node.args
         parameters = [*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, (a.vararg, a.kwarg))]
-        self.anybodys = before | {argument.arg for argument in parameters}
+        self.anybodys = outside | {argument.arg for argument in parameters}
         self.generic_visit(node)
-        self.anybodys = before
+        self.anybodys = outside
         return node
 
-    visit_FunctionDef = visit_AsyncFunctionDef = visit_Lambda = function
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_Lambda = visit_function
 
-    def whose(self, first: ast.AST, second: ast.AST) -> str:
-        """Return which of two operands is the submission's; "" where neither can be.
+    def submission_side(self, first: ast.AST, second: ast.AST) -> str:
+        """Return which of two operands is the submission's: "first", "second" or "both".
 
-        "first", "second", "both", or "either" where that is not known.
+        "either" is returned where that is not known, "" where neither can be.
         """
-        names = read_names(first), read_names(second)
+        names = names_read_in(first), names_read_in(second)
         if any(names_of_side & self.anybodys for names_of_side in names):
             return "either"
         sides = [bool(names_of_side & self.theirs) for names_of_side in names]
@@ -193,17 +211,17 @@ class Guarded(ast.NodeTransformer):
         return ("first" if sides[0] else "second") if any(sides) else ""
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST:
-        """Put a guard where a call's result is thrown away."""
+        """Have a call whose result is thrown away bring back what it changes in place."""
         node.value = self.guard_call(node.value)
         return node
 
     def guard_call(self, value: ast.expr) -> ast.expr:
-        """Return an expression in which a call of the submission's brings back what it changes.
+        """Return an expression in which a call of the submission's changes the test's arguments.
 
-        A worker changes copies of its arguments; only such a call changes the test's own as well.
+        A worker gets copies of its arguments; only such a call changes the test's own as well.
         """
         call = isinstance(value, ast.Call) and bool(
-            read_names(value.func) & (self.theirs | self.anybodys)
+            names_read_in(value.func) & (self.theirs | self.anybodys)
         )
         value = self.visit(value)
         if call and isinstance(value, ast.Call):
@@ -211,7 +229,11 @@ class Guarded(ast.NodeTransformer):
         return value
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
-        """Put a guard into a comparison by an operator, or with None."""
+        """Put a guard into a comparison by one operator.
+
+        A comparison of a call with None is left as it is: such a call is made for what it changes
+        in place.
+        """
         if len(node.ops) > 1:
             return self.generic_visit(node)
         (op,), (right,) = node.ops, node.comparators
@@ -219,34 +241,34 @@ class Guarded(ast.NodeTransformer):
         if nothing and isinstance(op, ast.Is | ast.Eq):
             node.left = self.guard_call(node.left)
             return node
-        theirs = self.whose(node.left, right)
+        theirs = self.submission_side(node.left, right)
         whole = id(node) in self.whole
         self.generic_visit(node)
         if type(op) not in OPERATORS or not theirs:
             return node
-        return guarded_operation(OPERATORS[type(op)], node.left, node.comparators[0], theirs, whole)
+        return operator_guard(OPERATORS[type(op)], node.left, node.comparators[0], theirs, whole)
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         """Put a guard into arithmetic with a value of the submission's."""
-        theirs = self.whose(node.left, node.right)
+        theirs = self.submission_side(node.left, node.right)
         self.generic_visit(node)
         if type(node.op) not in OPERATORS or not theirs:
             return node
         whole = is_difference(node.op, node.left, node.right)
-        return guarded_operation(OPERATORS[type(node.op)], node.left, node.right, theirs, whole)
+        return operator_guard(OPERATORS[type(node.op)], node.left, node.right, theirs, whole)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
         """Rewrite ``out -= x`` as ``out = isub(out, x)``, which a guard can stand in."""
         if not isinstance(node.target, ast.Name) or type(node.op) not in OPERATORS:
             return self.generic_visit(node)
         before = ast.Name(node.target.id, ast.Load())
-        theirs = self.whose(before, node.value)
+        theirs = self.submission_side(before, node.value)
         self.generic_visit(node)
         if not theirs:
             return node
         whole = is_difference(node.op, before, node.value)
         name = f"i{OPERATORS[type(node.op)]}"
-        value = guarded_operation(name, before, node.value, theirs, whole)
+        value = operator_guard(name, before, node.value, theirs, whole)
         return ast.copy_location(ast.Assign([node.target], value), node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
@@ -270,7 +292,7 @@ class Guarded(ast.NodeTransformer):
             what, pair, rest = ast.Constant(name), [node.func.value, node.args[0]], []
         else:
             return self.generic_visit(node)
-        theirs = self.whose(*pair)
+        theirs = self.submission_side(*pair)
         if not theirs:
             return self.generic_visit(node)
         pair = [self.visit(side) for side in pair]
@@ -280,23 +302,24 @@ class Guarded(ast.NodeTransformer):
 
 
 def is_difference(op: ast.operator, *operands: ast.AST) -> bool:
-    """True if an expression is a difference of two values, which is zero where both are empty.
+    """True if an expression is a difference of two whole values.
 
-    A part that the test takes may well be empty.
+    It is zero where both are empty, so it has to be guarded as a comparison is. An operand with an
+    index is left out: the part that a test takes may well be empty.
     """
     parts = any(isinstance(operand, ast.Subscript) for operand in operands)
     return isinstance(op, ast.Sub) and not parts
 
 
-def guarded_operation(
+def operator_guard(
     name: str, left: ast.expr, right: ast.expr, theirs: str, whole: bool
 ) -> ast.Call:
-    """Return a call of the guard for an operator with these operands."""
+    """Return the tree of a call of ``operate_guarded`` for an operator with these operands."""
     return call_by_name(
         OPERATED, ast.Constant(name), left, right, *map(ast.Constant, (theirs, whole))
     )
 
 
 def call_by_name(name: str, *args: ast.expr) -> ast.Call:
-    """Return the tree of a call of a function of that name."""
+    """Return the tree of a call of the function that has this name."""
     return ast.Call(ast.Name(name, ast.Load()), list(args), [])

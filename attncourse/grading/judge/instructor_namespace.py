@@ -1,4 +1,4 @@
-"""The names around the tests: the instructor's imports, data and helpers, and their order."""
+"""Names around the tests: what instructor's cells bind, and which names are the submission's."""
 
 import ast
 import builtins
@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import lru_cache
 
 from attncourse.checks import find_exercise
-from attncourse.grading.judge.guard import read_names
+from attncourse.grading.judge.guard import names_read_in
 from attncourse.grading.submission.notebook import HIDDEN_TESTS_MARK, Assignment
 from attncourse.grading.submission.source import without_magics
 from attncourse.grading.submission.syntax import bound_names, parse_or_none
@@ -17,11 +17,11 @@ CHECKED = re.compile(r"""\b(?:check|examine)\(\s*["'](\w+\.\w+)["'],\s*(\w+)""")
 
 
 class InstructorNamespace:
-    """The names of the instructor's notebook that stand around the tests.
+    """The code cells of the instructor's notebook, by which names that a test uses are resolved.
 
     A test may use what other cells of the instructor's define: imports, data, helpers. Those are
-    run here, in the instructor's version, when a test first needs them. What solution cells define
-    comes from the submission, and so does what nobody else defines.
+    run in the checker, in the instructor's version, when a test first needs them. What solution
+    cells define comes from the submission, and so does what no cell defines.
     """
 
     def __init__(self, assignment: Assignment):
@@ -33,56 +33,60 @@ class InstructorNamespace:
                 continue
             source = without_magics(cell.source)[0]
             if cell.solution:  # libraries are the checker's own, wherever they are imported
-                self.add("given", imports_in(source))
+                self.add_source("given", imports_in(source))
             if cell.grade_id:
                 self.place[cell.grade_id] = len(self.sources)
             graded = cell.grade and not cell.solution
-            self.add("solution" if cell.solution else "test" if graded else "given", source)
+            self.add_source("solution" if cell.solution else "test" if graded else "given", source)
         self.bound = [
             names_bound(source) - (names_bound(imports_in(source)) if kind == "solution" else set())
             for source, kind in zip(self.sources, self.kinds, strict=True)
         ]
-        self.forbids = forbidden_to(self.sources)
+        self.forbids = forbidden_by_answer(self.sources)
         tests = [s for s, kind in zip(self.sources, self.kinds, strict=True) if kind == "test"]
         self.seeds = any("seed" in source for source in tests)
         self.deferred = self.deferred_tests()
         self.students_names_of: dict[tuple[str, str], tuple[str, ...]] = {}
 
-    def add(self, kind: str, source: str) -> None:
+    def add_source(self, kind: str, source: str) -> None:
         """Append the source of a "given", "solution" or "test" cell."""
         self.kinds.append(kind)
         self.sources.append(source)
 
     def deferred_tests(self) -> frozenset[str]:
-        """Return the grade ids of hidden tests and of those that use them.
+        """Return the grade ids of the hidden tests and of the tests that use what these bind.
 
-        What a submission sees in them it may tell in whatever runs afterwards: so nothing does.
+        A submission could tell what it has seen in them in whatever runs afterwards, so they run
+        last.
         """
         deferred: dict[int, str] = {}
         for grade_id, place in self.place.items():
             source = self.sources[place]
-            used = {self.binder(name, place) for name in names_loaded(source) - names_bound(source)}
+            used = {
+                self.binding_cell(name, place)
+                for name in names_loaded(source) - names_bound(source)
+            }
             if self.kinds[place] == "test" and (
                 HIDDEN_TESTS_MARK in source or used & deferred.keys()
             ):
                 deferred[place] = grade_id
         return frozenset(deferred.values())
 
-    def binder(self, name: str, before: int) -> int | None:
-        """Return the number of the last cell before a place that binds a name."""
+    def binding_cell(self, name: str, before: int) -> int | None:
+        """Return the number of the last cell before ``before`` that binds a name; None without."""
         return next((i for i in range(before - 1, -1, -1) if name in self.bound[i]), None)
 
     def is_students(self, name: str, grade_id: str, test_names: Set[str]) -> bool:
-        """True if a test takes this name from the submission; ``test_names`` are its own."""
-        binder = self.binder(name, self.place.get(grade_id, len(self.sources)))
+        """True if a test takes this name from the submission; the test binds ``test_names``."""
+        binder = self.binding_cell(name, self.place.get(grade_id, len(self.sources)))
         if binder is not None:
             return self.kinds[binder] == "solution"
         return not hasattr(builtins, name) and name not in test_names
 
     def students_names(self, source: str, grade_id: str = "") -> tuple[str, ...]:
-        """Return the names in a test that are always the submission's.
+        """Return the names that a test always takes from the submission, in alphabetical order.
 
-        Whatever names of the test's own stand beside them.
+        ``source`` is the test's or, without a grade id, that of a cell behind all.
         """
         key = source, grade_id
         if key not in self.students_names_of:
@@ -92,10 +96,10 @@ class InstructorNamespace:
             )
         return self.students_names_of[key]
 
-    def needed(self, grade_id: str, done: set[int]) -> list[str]:
-        """Return the given cells that a test needs and that have not run, in order.
+    def missing_given_cells(self, grade_id: str, done: set[int]) -> list[str]:
+        """Return the sources of given cells that a test needs and that have not run, in order.
 
-        ``done`` are the numbers of those that have run; the new ones are added to it.
+        ``done`` has the numbers of those that have run; the new ones are added to it.
         """
         wanted: set[int] = set()
         todo = [
@@ -104,7 +108,7 @@ class InstructorNamespace:
         ]
         while todo:
             before, name = todo.pop()
-            place = self.binder(name, before)
+            place = self.binding_cell(name, before)
             if place is not None and self.kinds[place] == "given" and place not in wanted | done:
                 wanted.add(place)
                 todo += [(place, inner_name) for inner_name in names_loaded(self.sources[place])]
@@ -112,8 +116,12 @@ class InstructorNamespace:
         return [self.sources[i] for i in sorted(wanted)]
 
 
-def forbidden_to(sources: list[str]) -> dict[str, tuple[str, ...]]:
-    """Return the library's functions that each checked answer may not use, by its name."""
+def forbidden_by_answer(sources: list[str]) -> dict[str, tuple[str, ...]]:
+    """Return the library's functions that each checked answer may not use, by the answer's name.
+
+    An answer is checked by ``check`` or ``examine`` in one of these ``sources``; one that may use
+    everything is left out.
+    """
     checked = {name: target for source in sources for target, name in CHECKED.findall(source)}
     forbids = {}
     for name, target in checked.items():
@@ -133,7 +141,7 @@ def parsed_cell(source: str) -> ast.Module:
 
 @lru_cache(maxsize=256)
 def names_bound(source: str) -> frozenset[str]:
-    """Return the names that a cell binds, by the rule that holds for a submission's cells."""
+    """Return the names that a cell binds for those after it, as in a submission's cells."""
     return bound_names(parsed_cell(source))
 
 
@@ -147,4 +155,4 @@ def imports_in(source: str) -> str:
 @lru_cache(maxsize=256)
 def names_loaded(source: str) -> KeysView[str]:
     """Return the names that a cell reads, anywhere in it."""
-    return read_names(parsed_cell(source))
+    return names_read_in(parsed_cell(source))

@@ -84,10 +84,10 @@ def grade_submission(
 def first_request(
     notebook: bytes, assignment: Assignment, student: str, limits: Limits, seed: int | None
 ) -> dict[str, Any]:
-    """Return what a lane is asked the first time, with a fresh seed where none is given."""
+    """Return the request for the first run, with a fresh seed where none is given."""
     return {
         "notebook": notebook,
-        "assignment": as_json(assignment),
+        "assignment": assignment_as_json(assignment),
         "limits": asdict(limits),
         "student": student,
         "seed": secrets.randbits(32) if seed is None else seed,
@@ -98,12 +98,14 @@ def first_request(
 def ask_lane(
     lane: Lane, settings: LaneSettings, request: dict[str, Any], earned: dict[str, CellResult]
 ) -> dict[str, Any]:
-    """Return the lane's answer; the lane waits for the next request, or ends if it is spent.
+    """Return the lane's answer; give the lane back for the next request, or end it if it is spent.
 
-    What is earned meanwhile goes into ``earned``: it counts if the lane is lost.
+    What tests earn meanwhile is entered in ``earned``, by grade id: it counts if the lane is lost.
+    Raises ``LaneLost`` for that, and ``UserError`` if the lane cannot have workers on this machine.
     """
 
     def keep_best(results: dict[str, dict]) -> None:
+        """Enter the results of tests in ``earned`` that earn more than what is there."""
         for grade_id, fields in results.items():
             result = CellResult(**fields)
             if grade_id not in earned or result.points > earned[grade_id].points:
@@ -112,10 +114,10 @@ def ask_lane(
     try:
         answer = lane.ask(request, keep_best)
     except BaseException:
-        LANES.lose(lane)
+        LANES.end_busy(lane)
         raise
     if answer.get("spent", True):
-        LANES.lose(lane)
+        LANES.end_busy(lane)
     else:
         LANES.give_back(settings, lane)
     if "refused" in answer:
@@ -124,7 +126,7 @@ def ask_lane(
 
 
 def limits_of_second_run(limits: Limits, time: dict[str, float]) -> Limits | None:
-    """Return the limits of a second run, after one that took this time; None for no time at all.
+    """Return the limits of a second run, after one that took ``time``; None where none is left.
 
     Both together may take twice the time of a submission.
     """
@@ -138,7 +140,7 @@ def lane_settings(
     """Return the settings with which a lane for this assignment is started."""
     return LaneSettings(
         libraries=libraries_imported(assignment),
-        chapters=taught_before(assignment),
+        chapters=chapters_before(assignment),
         sandbox=sandbox,
         processes=limits.processes,
         hidden=hidden,
@@ -148,24 +150,24 @@ def lane_settings(
 def start_lanes(
     assignments: Sequence[Assignment], limits: Limits, sandbox: bool, hidden: tuple[str, ...] = ()
 ) -> None:
-    """Start a lane for each assignment, for ``grade_submission`` to find; wait for none."""
+    """Start a lane for each assignment, for ``grade_submission`` to take; do not wait for them."""
     require_linux()
-    LANES.prepare(
+    LANES.start_missing(
         [lane_settings(assignment, limits, sandbox, hidden) for assignment in assignments]
     )
 
 
 @lru_cache(maxsize=4)
-def as_json(assignment: Assignment) -> bytes:
-    """Return an assignment as the bytes that a lane gets."""
+def assignment_as_json(assignment: Assignment) -> bytes:
+    """Return an assignment as the JSON that a lane is sent."""
     return json.dumps(asdict(assignment)).encode()
 
 
 @lru_cache(maxsize=8)
 def libraries_imported(assignment: Assignment) -> tuple[str, ...]:
-    """Return the installed libraries that the instructor's notebook imports.
+    """Return the modules outside the standard library that the instructor's notebook imports.
 
-    A worker starts with them.
+    NumPy is the first of them in any case. A worker starts with them loaded.
     """
     modules = {"numpy": None}
     for cell in assignment.cells:
@@ -180,8 +182,11 @@ def libraries_imported(assignment: Assignment) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=8)
-def taught_before(assignment: Assignment) -> tuple[str, ...]:
-    """Return the chapters before the first that the assignment has exercises of."""
+def chapters_before(assignment: Assignment) -> tuple[str, ...]:
+    """Return the chapters that a submission may import: those before the assignment's first.
+
+    Where the assignment belongs to no chapter, these are all chapters.
+    """
     targets = [stem for cell in assignment.cells for stem in TARGET.findall(cell.source)]
     assigned = [stem for stem in STEMS if stem in targets or assignment.name.endswith(stem)]
     return STEMS[: STEMS.index(assigned[0])] if assigned else STEMS

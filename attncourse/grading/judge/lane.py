@@ -16,11 +16,11 @@ from contextlib import suppress
 from typing import Any
 
 from attncourse.grading.judge.lanes import remove_folder
-from attncourse.grading.judge.wire.frames import receive, send
+from attncourse.grading.judge.wire.frames import receive_frame, send_frame
 
 
 def main() -> None:
-    """Import the libraries, become the lanes that were asked for, and serve one of them."""
+    """Import the libraries, fork into as many lanes as were asked for, and serve as one of them."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver decides what an interrupt means
     libraries, *ends = sys.argv[1:]
     places = [tuple(map(int, pair.split(","))) for pair in ends]
@@ -31,26 +31,26 @@ def main() -> None:
         load_libraries(list(filter(None, libraries.split(","))))
     except Exception as problem:
         for driver in drivers:
-            send(driver, {"refused": f"cannot start a worker: {problem}"})
+            send_frame(driver, {"refused": f"cannot start a worker: {problem}"})
         return
     gc.freeze()  # the collectors of the processes that come of this one leave its memory shared
     gc.enable()
-    mine = fork_into(len(places))
+    mine = fork_into_lanes(len(places))
     for number, (driver, (_, lifeline)) in enumerate(zip(drivers, places, strict=True)):
         if number != mine:
             driver.close()
             os.close(lifeline)
     # Names of chapters and folders: the zygote is forked after this, and is to hold nothing of the
     # course.
-    order, _ = receive(drivers[mine])
+    order, _ = receive_frame(drivers[mine])
     try:
         serve_driver(drivers[mine], places[mine][1], order)
     finally:
         remove_folder(order["folder"])
 
 
-def fork_into(lanes: int) -> int:
-    """Fork until there are so many processes, and return the number of this one."""
+def fork_into_lanes(lanes: int) -> int:
+    """Fork until there are ``lanes`` processes; return the number of this one, from 0."""
     for number in range(1, lanes):
         parent_of_lane = os.fork()
         if parent_of_lane == 0:
@@ -65,11 +65,11 @@ def fork_into(lanes: int) -> int:
 
 
 def serve_driver(driver: socket.socket, lifeline: int, order: dict[str, Any]) -> None:
-    """Serve one driver as its lane, until it hangs up."""
+    """Fork the zygote, then serve one driver as its lane until it hangs up."""
     if order["core"] is not None:
         with suppress(OSError):
             os.sched_setaffinity(0, {order["core"]})
-    send(driver, {"pid": os.getpid()})
+    send_frame(driver, {"pid": os.getpid()})
     os.mkdir(order["folder"], mode=0o700)
     # Packets, not a stream: each comes whole, with the descriptors that belong to it.
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -83,7 +83,7 @@ def serve_driver(driver: socket.socket, lifeline: int, order: dict[str, Any]) ->
         zygote.run_zygote(theirs, order)
     theirs.close()
     ending = (lifeline, zygote_pid, order["folder"])
-    threading.Thread(target=end_with, args=ending, daemon=True).start()
+    threading.Thread(target=end_when_driver_ends, args=ending, daemon=True).start()
     # Only now: it brings the checks, whose answers the zygote must not have had in its memory.
     from attncourse.grading.judge.lane_loop import LaneLoop
 
@@ -91,7 +91,7 @@ def serve_driver(driver: socket.socket, lifeline: int, order: dict[str, Any]) ->
 
 
 def load_libraries(modules: list[str]) -> None:
-    """Import what submissions need, single-threaded, and use it a few times."""
+    """Import what submissions need, single-threaded, and have it used a few times."""
     from attncourse.grading.judge.worker.zygote import rehearse_worker
 
     for name in modules:
@@ -109,10 +109,10 @@ def load_libraries(modules: list[str]) -> None:
     rehearse_worker()
 
 
-def end_with(lifeline: int, zygote: int, folder: str) -> None:
-    """End this process, and the zygote with its worker, once the driver is gone.
+def end_when_driver_ends(lifeline: int, zygote: int, folder: str) -> None:
+    """Wait until the driver is gone, then end the zygote with its worker, and this process.
 
-    The zygote first: it may be filling the folder that is removed.
+    The zygote goes first: it may be filling the folder that is removed.
     """
     os.read(lifeline, 1)
     with suppress(OSError):

@@ -18,7 +18,7 @@ from attncourse.grading.judge.outcomes import StepOutcome, outcome_from_json
 from attncourse.grading.judge.overwritten import overwritten_answers
 from attncourse.grading.judge.plan_runner import Means, PlanRunner
 from attncourse.grading.judge.points import judge_cell
-from attncourse.grading.judge.wire.frames import receive, send
+from attncourse.grading.judge.wire.frames import receive_frame, send_frame
 from attncourse.grading.judge.workers import Refused, Workers
 from attncourse.grading.limits import MB, Limits
 from attncourse.grading.report import Report, report_without_points, to_json
@@ -29,10 +29,11 @@ from attncourse.grading.submission.varied import other_variant
 QUIET_SECONDS = 0.02  # in which the driver is not told of what may take as long as the last
 CHECKER_MB = 1000  # that the checker may take, beyond what it starts with
 SPENT_MB = 300  # that a checker has grown by when another one takes its place
+ADDRESS_SPACE, RESIDENT = 0, 1  # fields of /proc/self/statm, in pages
 
 
 class LaneLoop:
-    """A lane's loop: it checks, and the workers at its side compute."""
+    """A lane's loop: it reads and tests submissions, whose cells run in the workers beside it."""
 
     def __init__(self, driver: socket.socket, zygote: socket.socket, order: dict[str, Any]):
         self.driver = driver
@@ -45,24 +46,25 @@ class LaneLoop:
         self.size = resident_bytes()
 
     def serve(self) -> None:
-        """Grade what the driver sends until it hangs up."""
-        hold_memory()
+        """Answer the driver's requests until it hangs up."""
+        limit_memory()
         with suppress(EOFError):
             while True:
-                request, buffers = receive(self.driver)
-                send(self.driver, self.answer_to(request, *map(bytes, buffers)))
+                request, buffers = receive_frame(self.driver)
+                send_frame(self.driver, self.answer_to(request, *map(bytes, buffers)))
 
     def answer_to(self, request: dict[str, Any], notebook: bytes, course: bytes) -> dict[str, Any]:
-        """Return the report that a request asks for, or why there can be none.
+        """Return the answer to a request: "refused" with the reason, or a "report" with two fields.
 
-        ``undone`` is what came of the steps where not all ended by itself: the driver hands it back
-        with the request to run this once more.
+        "undone" holds the outcomes of a run in which something did not end by itself, empty where
+        all did: the driver sends them back with the request for the second run. "spent" says that
+        this process has grown so much that another one is to take its place.
         """
         try:
-            self.workers.settle()
+            self.workers.wait_for_zygote()
         except Refused as problem:
             return {"refused": str(problem)}
-        self.workers.work_within(Limits(**request["limits"]))
+        self.workers.use_limits(Limits(**request["limits"]))
         report, undone = self.grade(notebook, assignment_of(course), request)
         report = replace(report, sandbox=self.order["sandbox"])
         spent = resident_bytes() > self.size + SPENT_MB * MB
@@ -71,19 +73,20 @@ class LaneLoop:
     def grade(
         self, notebook: bytes, assignment: Assignment, request: dict[str, Any]
     ) -> tuple[Report, dict[str, Any]]:
-        """Return the report on a submission, and what is undone of it, by version.
+        """Return the report on a submission, and what is undone of it, by the version's number.
 
-        Of several versions, the report is on the one that earns most.
+        A file with a merge conflict has two versions: the report is on the one that earns more.
         """
-        started, student = time.monotonic(), request["student"]
-        self.earned, self.announced_seconds = {}, 0.0
+        started = time.monotonic()
+        student = request["student"]
+        self.earned = {}
+        self.announced_seconds = 0.0
         self.announce("the notebook", self.workers.limits.cell)
         try:
             reading = read_submission_cells(notebook)
         except Unreadable as error:
-            return report_without_points(
-                assignment, "unreadable", f"unreadable notebook: {error}", student
-            ), {}
+            reason = f"unreadable notebook: {error}"
+            return report_without_points(assignment, "unreadable", reason, student), {}
         except MemoryError:
             reason = "unreadable notebook: it takes more memory than there is for one"
             return report_without_points(assignment, "unreadable", reason, student), {}
@@ -103,9 +106,10 @@ class LaneLoop:
         assignment: Assignment,
         request: dict[str, Any],
     ) -> tuple[Report, dict[str, Any]]:
-        """Return the report on one version, and what is undone of it.
+        """Return the report on one version, and its outcomes if something is undone, else {}.
 
-        The versions share a submission's time; the request has what an earlier run left undone.
+        The versions share a submission's time. The request holds the outcomes of the first run, in
+        which some steps were cut.
         """
         steps, mended = plan(reading.versions[number], assignment)
         handed_in = [cell.source for cell in reading.versions[number]]
@@ -120,6 +124,7 @@ class LaneLoop:
         means = Means(assignment, seed, limits, budget, launch, self.announce)
 
         def on_outcome(number: int, outcome: StepOutcome) -> None:
+            """Note the points of a test for the driver, which keeps them if this lane is lost."""
             cell = assignment.graded.get(steps[number].grade_id)
             if steps[number].kind == "test" and cell is not None:
                 self.earned[steps[number].grade_id] = vars(judge_cell(cell, outcome))
@@ -149,10 +154,10 @@ class LaneLoop:
         return report, {"outcomes": undone, "cut": sorted(cut)}
 
     def announce(self, what: str, seconds: float) -> None:
-        """Have the driver watch over what may take so many seconds of processor time.
+        """Tell the driver what begins, how many seconds it may take, and what was earned before it.
 
-        It is told what was earned before with it. Of a cell that follows at once on another, it is
-        told nothing.
+        The driver ends the lane if it takes longer. A cell that follows at once on another with the
+        same limit is not announced, for speed.
         """
         now = time.monotonic()
         if (
@@ -160,58 +165,61 @@ class LaneLoop:
             or seconds != self.announced_seconds
             or now - self.announced_at > QUIET_SECONDS
         ):
-            send(self.driver, {"begins": what, "seconds": seconds, "earned": self.earned})
+            send_frame(self.driver, {"begins": what, "seconds": seconds, "earned": self.earned})
             self.earned, self.announced_seconds, self.announced_at = {}, seconds, now
 
 
 def limits_met(
     findings: Findings, limits: Limits, budget: Budget, uses: list[dict[str, float]]
 ) -> dict[str, Any]:
-    """Return the use of each limit; of the workers' ``uses`` the largest counts."""
+    """Return, by limit, how much of it was used and whether it was met.
+
+    Of the workers' ``uses`` the largest counts.
+    """
     used = {name: max((use[name] for use in uses), default=0.0) for name in ("cpu", "memory")}
-    whole = use_of(budget.worked(), limits.submission) | {"met": not budget.left()}
+    whole = reported_limit(budget.worked(), limits.submission) | {"met": not budget.left()}
     output = {"limit": limits.output, "used": None, "met": bool(findings.flooded)}
     return {
         "submission": whole,
-        "call": use_of(findings.longest, limits.call),
-        "cpu": use_of(used["cpu"], limits.cpu),
-        "memory": use_of(used["memory"], limits.memory),
+        "call": reported_limit(findings.longest, limits.call),
+        "cpu": reported_limit(used["cpu"], limits.cpu),
+        "memory": reported_limit(used["memory"], limits.memory),
         "output": output,
     }
 
 
-def use_of(used: float, limit: float) -> dict[str, Any]:
-    """Return what a report keeps of one limit."""
+def reported_limit(used: float, limit: float) -> dict[str, Any]:
+    """Return a limit as a report keeps it: what was allowed, what was used, whether it was met."""
     return {"limit": limit, "used": round(used, 3), "met": used >= limit}
 
 
 @lru_cache(maxsize=4)
 def assignment_of(text: bytes) -> Assignment:
-    """Return the assignment that the driver sent as these bytes."""
+    """Return the assignment that the driver sent as JSON."""
     data = json.loads(text)
     cells, added = tuple(Cell(**cell) for cell in data["cells"]), tuple(data["added"])
     return Assignment(**data | {"cells": cells, "added": added})
 
 
-def hold_memory(size: int = CHECKER_MB) -> None:
-    """Have the kernel refuse this process more than so many MB beyond what it has."""
+def limit_memory(size: int = CHECKER_MB) -> None:
+    """Have the kernel refuse this process more than ``size`` MB of addresses beyond its own."""
     with suppress(ImportError, OSError, ValueError):  # elsewhere than on Linux
         import resource
 
-        limit = memory_size(0) + size * MB
+        limit = memory_size(ADDRESS_SPACE) + size * MB
         _, hard = resource.getrlimit(resource.RLIMIT_AS)
         if hard == resource.RLIM_INFINITY or limit < hard:
             resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
 
 
 def resident_bytes() -> int:
-    """Return the bytes of memory that this process has; 0 where nobody counts."""
+    """Return the bytes that this process has in memory; 0 where the system does not say."""
     with suppress(OSError):
-        return memory_size(1)
+        return memory_size(RESIDENT)
     return 0
 
 
-def memory_size(which: int) -> int:
-    """Return one of the sizes of this process in bytes: 0 is its addresses, 1 what is in memory."""
+def memory_size(field: int) -> int:
+    """Return a size of this process in bytes: ``ADDRESS_SPACE``, or what is ``RESIDENT``."""
     with open("/proc/self/statm") as sizes:
-        return int(sizes.read().split()[which]) * os.sysconf("SC_PAGE_SIZE")
+        return int(sizes.read().split()[field]) * os.sysconf("SC_PAGE_SIZE")

@@ -1,4 +1,4 @@
-"""The lanes as the driver holds them: started, asked, watched over, ended."""
+"""Lanes, the processes that grade, as the driver holds them: started, asked, watched, ended."""
 
 import atexit
 import os
@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import IO, Any
 
-from attncourse.grading.judge.wire.frames import receive, send
+from attncourse.grading.judge.wire.frames import receive_frame, send_frame
 from attncourse.grading.machine import lane_environment
 from attncourse.support.alarm import CLOCK_SECONDS_PER_WORK, Clock, Stopwatch
 
@@ -30,12 +30,12 @@ _removing = threading.Lock()
 
 
 class LaneLost(Exception):
-    """The lane ended, or went on with something beyond its time; the message says with what."""
+    """The lane ended, or took too long; the message says with what, after the words "the judge"."""
 
 
 @dataclass(frozen=True)
 class LaneSettings:
-    """The settings that a lane is started with; it serves any submission that asks for the same."""
+    """The settings that a lane is started with; it grades any submission with the same ones."""
 
     libraries: tuple[str, ...]
     chapters: tuple[str, ...]  # that a submission may import
@@ -45,7 +45,7 @@ class LaneSettings:
 
 
 class Lane:
-    """A lane as the driver holds it. ``core`` is the one that it keeps to, if it does."""
+    """A lane's process as the driver holds it. ``core`` is the one it keeps to; None for any."""
 
     def __init__(self) -> None:
         self.core: int | None = None
@@ -58,21 +58,22 @@ class Lane:
         self.folder = f"{tempfile.gettempdir()}/attncourse-lane-{secrets.token_hex(8)}"
         self.connection, self.lane_socket = socket.socketpair()
         # The lane reads its end: however this process ends, the kernel closes ``lifeline``, and the
-        # lane ends itself (``lane.end_with``).
+        # lane ends itself (``lane.end_when_driver_ends``).
         self.lane_lifeline, self.lifeline = os.pipe()
 
     def send_order(self, settings: LaneSettings, core: int | None) -> None:
-        """Tell the lane what it is for; it waits for that once its libraries are there."""
+        """Send the lane its settings, for which it waits once its libraries are loaded."""
         self.core = core
         order = asdict(settings) | {"core": core, "folder": self.folder}
         with suppress(ConnectionError):  # it has ended, which is told once it is asked
-            send(self.connection, order)
+            send_frame(self.connection, order)
 
     def ask(self, request: dict[str, Any], progress: Any) -> dict[str, Any]:
-        """Return the answer to a request; ``progress`` is called with what was earned meanwhile.
+        """Return the lane's answer; ``progress`` is called with what tests earn meanwhile.
 
-        The lane keeps the submission's limits. It cannot where it is itself kept busy in one
-        instruction, so it says what it begins and how long that may take, and is held to it.
+        The lane holds the submission to its limits. It cannot while one instruction keeps itself
+        busy, so it announces what it begins and how long that may take: if it takes longer, or
+        ends, ``LaneLost`` is raised.
         """
         doing, limit = "its start", START_SECONDS
         watch = Stopwatch(
@@ -82,13 +83,13 @@ class Lane:
             # The clock has a say as well: a lane that was stopped uses no processor time.
             self.connection.settimeout(CLOCK_SECONDS_PER_WORK * START_SECONDS)
             buffers = [request[field] for field in BYTE_FIELDS]
-            send(self.connection, request | dict.fromkeys(BYTE_FIELDS), buffers)
+            send_frame(self.connection, request | dict.fromkeys(BYTE_FIELDS), buffers)
             while True:
                 while not select.select([self.connection], [], [], watch.left())[0]:
                     if not watch.left():
                         words = watch.in_words(limit)
                         raise LaneLost(f"was busy with {doing} for more than {words}")
-                message, _ = receive(self.connection)
+                message, _ = receive_frame(self.connection)
                 # Only now can its processor time be asked for: a lane that is started together with
                 # others is a fork of a fork, which nobody here has as a child.
                 if "pid" in message:
@@ -111,7 +112,7 @@ class Lane:
             raise LaneLost(str(problem) or f"did not answer while busy with {doing}") from None
 
     def has_ended(self) -> bool:
-        """True if the lane has ended while it waited."""
+        """True if the lane has ended while it waited for work."""
         # A lane sends nothing unasked: what can be read while it waits is its end.
         self.connection.setblocking(False)
         try:
@@ -122,7 +123,7 @@ class Lane:
             return True
 
     def last_words(self) -> str:
-        """Return the last line that an ended lane wrote, or its exit status."""
+        """Return the last line that an ended lane wrote to its errors, or else its exit status."""
         if self.process is None:
             return "with those that were started with it"
         with suppress(Exception):
@@ -132,7 +133,7 @@ class Lane:
         return lines[-1] if lines else f"status {self.process.returncode}"
 
     def close(self) -> None:
-        """End the lane with everything below it; a second time does nothing."""
+        """End the lane and all processes below it, remove its folder; do nothing a second time."""
         if self.closed:
             return
         self.closed = True
@@ -152,7 +153,7 @@ class Lane:
 
 
 def start_processes(modules: Sequence[str], number: int) -> list[Lane]:
-    """Start so many lanes with these libraries: processes that share what they import."""
+    """Start ``number`` lanes with these libraries, whose memory they share."""
     lanes = [Lane() for _ in range(number)]
     ends = [(lane.lane_socket.fileno(), lane.lane_lifeline) for lane in lanes]
     lanes[0].errors = tempfile.TemporaryFile()  # noqa: SIM115, closed with the lane
@@ -166,9 +167,9 @@ def start_processes(modules: Sequence[str], number: int) -> list[Lane]:
 def launch_lanes(
     modules: Sequence[str], ends: Sequence[tuple[int, int]], errors: IO[bytes]
 ) -> subprocess.Popen:
-    """Start the process that becomes the lanes, with these libraries.
+    """Start the process that forks into the lanes, with these libraries.
 
-    ``ends`` has for each lane its end of the socket and of the lifeline.
+    ``ends`` has for each lane the descriptors of its socket and of its lifeline.
     """
     return subprocess.Popen(
         [
@@ -187,7 +188,7 @@ def launch_lanes(
 
 
 class Lanes:
-    """The lanes of this process, one for each thread that grades, kept for the next submission.
+    """The lanes of this process, one for each thread that grades, kept for the next submissions.
 
     Where there is a lane for every core, each keeps to its own: checker and worker take turns, and
     to wake one on another core takes longer than what it is asked for.
@@ -206,33 +207,34 @@ class Lanes:
         self.stopped = False
 
     def take(self, settings: LaneSettings, alone: bool = False) -> Lane:
-        """Return a lane with these settings, a waiting one or a new one.
+        """Return a lane with these settings, one that waited for work or else a new one.
 
-        With ``alone`` it waits until no other is busy, and nobody else gets one meanwhile.
+        With ``alone``, the call waits until no lane is busy, and no other thread gets one until
+        that lane is given back. Raises ``LaneLost`` once the lanes were stopped.
         """
         with self.lock:
-            self.waiting_alone += alone
-            self.lock.wait_for(
-                lambda: (
-                    self.stopped
-                    or (not self.busy if alone else not self.waiting_alone and self.alone is None)
+            if alone:
+                self.waiting_alone += 1
+                self.lock.wait_for(lambda: self.stopped or not self.busy)
+                self.waiting_alone -= 1
+            else:
+                self.lock.wait_for(
+                    lambda: self.stopped or (not self.waiting_alone and self.alone is None)
                 )
-            )
-            self.waiting_alone -= alone
             if self.stopped:
                 raise LaneLost("was stopped")
             ended = [pair for pair in self.idle if pair[1].has_ended()]
             for pair in ended:
                 self.idle.remove(pair)
-                self.end(pair[1])
+                self.end_lane(pair[1])
             fitting = [i for i, (idle_for, _) in enumerate(self.idle) if idle_for == settings]
-            lane = self.idle.pop(fitting[0])[1] if fitting else self.begin([settings])[0]
+            lane = self.idle.pop(fitting[0])[1] if fitting else self.begin_lanes([settings])[0]
             self.busy.add(lane)
             self.alone = lane if alone else None
         return lane
 
-    def leave(self, lane: Lane) -> None:
-        """Take a lane from the busy ones. The lock is held."""
+    def remove_from_busy(self, lane: Lane) -> None:
+        """Remove a lane from the busy ones and wake who waits; the caller holds the lock."""
         self.busy.discard(lane)
         if self.alone is lane:
             self.alone = None
@@ -241,24 +243,25 @@ class Lanes:
     def give_back(self, settings: LaneSettings, lane: Lane) -> None:
         """Keep a lane for another submission with its settings; end the oldest of too many."""
         with self.lock:
-            self.leave(lane)
+            self.remove_from_busy(lane)
             self.idle.append((settings, lane))
             # Ended outside of the lock, which other threads wait for: to end a lane takes a while.
             surplus = self.idle[: -self.max_idle]
             del self.idle[: -self.max_idle]
         for _, old in surplus:
-            self.end(old)
+            self.end_lane(old)
 
-    def expect(self, libraries: tuple[str, ...], number: int) -> None:
-        """Start so many lanes with these libraries before it is known what for.
+    def start_expected(self, libraries: tuple[str, ...], number: int) -> None:
+        """Start ``number`` lanes with these libraries before their settings are known.
 
-        They are the next to begin if those are as many with these; else they end.
+        ``begin_lanes`` uses them if it is asked for as many with the same libraries, and ends them
+        if not.
         """
         self.expected_libraries = libraries
         self.expected = start_processes(libraries, number)
 
-    def begin(self, wanted: list[LaneSettings]) -> list[Lane]:
-        """Return a lane for each of these, all of which name the same libraries."""
+    def begin_lanes(self, wanted: list[LaneSettings]) -> list[Lane]:
+        """Return a lane for each of these settings, all of which name the same libraries."""
         lanes, self.expected = self.expected, []
         if self.expected_libraries != wanted[0].libraries or len(lanes) != len(wanted):
             for lane in lanes:
@@ -268,16 +271,16 @@ class Lanes:
             lane.send_order(settings, self.cores.pop(0) if self.cores else None)
         return lanes
 
-    def end(self, lane: Lane) -> None:
-        """End a lane; its core is free again."""
+    def end_lane(self, lane: Lane) -> None:
+        """End a lane; another may keep to its core then."""
         lane.close()
         if lane.core is not None:
             self.cores.append(lane.core)
 
-    def prepare(self, wanted: Sequence[LaneSettings]) -> None:
-        """Start a lane for each of these, if none waits, before it is needed.
+    def start_missing(self, wanted: Sequence[LaneSettings]) -> None:
+        """Start a lane for each of these settings for which none waits; do not wait for them.
 
-        It loads its libraries meanwhile; those with the same libraries load them once.
+        They load their libraries meanwhile, those with the same ones together.
         """
         with self.lock:
             self.stopped = False
@@ -289,41 +292,41 @@ class Lanes:
             lacking = Counter(wanted) - Counter(settings for settings, _ in self.idle)
             for libraries in dict.fromkeys(settings.libraries for settings in lacking):
                 alike = [each for each in lacking.elements() if each.libraries == libraries]
-                self.idle += zip(alike, self.begin(alike), strict=True)
+                self.idle += zip(alike, self.begin_lanes(alike), strict=True)
 
-    def lose(self, lane: Lane) -> None:
+    def end_busy(self, lane: Lane) -> None:
         """End a lane that was at work."""
         with self.lock:
-            self.leave(lane)
-        self.end(lane)
+            self.remove_from_busy(lane)
+        self.end_lane(lane)
 
-    def close(self) -> None:
-        """End the lanes that wait for work."""
+    def end_idle(self) -> None:
+        """End the lanes that wait for work, and those that wait for an order."""
         with self.lock:
             lanes = [lane for _, lane in self.idle] + self.expected
             self.idle.clear()
             self.expected = []
         for lane in lanes:
-            self.end(lane)
+            self.end_lane(lane)
 
-    def stop(self) -> None:
-        """End every lane, those at work too; no more are started."""
+    def end_all(self) -> None:
+        """End every lane, those at work too, and have ``take`` start no more."""
         with self.lock:
             self.stopped = True
             self.lock.notify_all()
-        self.close()
+        self.end_idle()
         for lane in list(self.busy):
             lane.close()
 
 
 LANES = Lanes()
-atexit.register(LANES.close)
+atexit.register(LANES.end_idle)
 
 
 def remove_folder(folder: str) -> None:
-    """Remove the lane's folder: whoever comes second, of two threads that end it, waits.
+    """Remove a lane's folder; of two threads that do so, the second waits for the first.
 
-    Again, where somebody who is about to end put something into it meanwhile.
+    It is removed again where a process that is about to end has put something into it meanwhile.
     """
     with _removing:
         for _ in range(MAX_REMOVALS):

@@ -1,17 +1,17 @@
-"""From what came of each step to points, notes and a report."""
+"""From the findings of a run to a report: points, notes, and why a person should look."""
 
 from collections.abc import Collection
 from dataclasses import replace
 
-from attncourse.checks.showing.verdict import IN_FULL, NOT_ATTEMPTED, given_right
+from attncourse.checks.showing.verdict import IN_FULL, NOT_ATTEMPTED, right_given_words
 from attncourse.grading.judge import remarks
 from attncourse.grading.judge.carried_errors import FollowOn
 from attncourse.grading.judge.findings import Findings
 from attncourse.grading.judge.missing_names import (
     is_nowhere,
-    not_imported,
+    outcome_with_reasons,
+    reasons_by_missing_import,
     why_nowhere,
-    with_reason,
 )
 from attncourse.grading.judge.outcomes import StepOutcome
 from attncourse.grading.judge.overwritten import OverwrittenAnswer
@@ -32,10 +32,10 @@ def make_report(
     follow_ons: Collection[FollowOn] = (),
     overwritten: Collection[OverwrittenAnswer] = (),
 ) -> Report:
-    """Return the report on a run, without its times.
+    """Return the report on a run, without the use of its limits.
 
-    ``follow_ons`` are the answers that call wrong ones, ``overwritten`` those that use a name
-    which something else has taken.
+    ``notes`` are on how the notebook was read, ``follow_ons`` on answers that call wrong ones,
+    ``overwritten`` on those that use a name which something else has taken.
     """
     tests = tests_with_reruns(findings, follow_ons, overwritten)
     verdicts = [v for outcome in tests.values() if outcome for v in outcome.verdicts]
@@ -45,22 +45,20 @@ def make_report(
         grade_id: cell_result(cell, tests.get(grade_id), exercise_of(grade_id) in empty, findings)
         for grade_id, cell in assignment.graded.items()
     }
-    first = findings.tests()
+    first = findings.test_outcomes()
     if not assignment.follow_on:
         for rerun in follow_ons:
             cells |= {
-                g: points_without_ours(assignment.graded[g], first[g], rerun.replaced)
+                g: points_without_ours(assignment.graded[g], first[g], cells[g], rerun.replaced)
                 for g in rerun.outcomes
             }
-    trouble, no_python = (
-        tuple(findings.trouble.values()),
-        remarks.unread_cells(findings, assignment),
-    )
-    verdict_rows = [
+    trouble = tuple(findings.trouble.values())
+    no_python = remarks.unread_cells(findings, assignment)
+    student_notes = [
         *remarks.first_notes([note for note in notes if not note.startswith(PUT_BACK)]),
         *(sentence for sentence in no_python if remarks.NEEDS_PYTHON in sentence),
         *remarks.first_notes(remarks.remarks(findings, verdicts)),
-        *(rerun.note for rerun in follow_ons if rerun.right),
+        *(rerun.note for rerun in follow_ons if rerun.note),
         *remarks.unforeseen_remarks(first, cells, verdicts),
     ]
     return Report(
@@ -70,8 +68,8 @@ def make_report(
         cells=cells,
         mistakes=tuple(seen),
         notes=(
-            *verdict_rows,
-            *remarks.unexplained_losses(cells, [*verdict_rows, *trouble], seen),
+            *student_notes,
+            *remarks.unexplained_losses(cells, [*student_notes, *trouble], seen),
             *trouble,
         ),
         attention=(
@@ -89,23 +87,27 @@ def make_report(
 def tests_with_reruns(
     findings: Findings, follow_ons: Collection[FollowOn], overwritten: Collection[OverwrittenAnswer]
 ) -> dict[str, StepOutcome | None]:
-    """Return the outcomes that count by grade id: where a test ran again, those of its rerun."""
-    tests = findings.tests()
+    """Return the outcome of each test that counts, by grade id: its rerun's where it has one."""
+    tests = findings.test_outcomes()
     for rerun in overwritten:
         tests |= rerun.outcomes
     for rerun in follow_ons:
         for grade_id, outcome in rerun.outcomes.items():
             tests[grade_id] = outcome and outcome_with_ours(outcome, rerun.replaced)
-    reasons = not_imported(findings)
+    reasons = reasons_by_missing_import(findings)
     return {
-        grade_id: outcome and with_reason(outcome, reasons) for grade_id, outcome in tests.items()
+        grade_id: outcome and outcome_with_reasons(outcome, reasons)
+        for grade_id, outcome in tests.items()
     }
 
 
 def cell_result(
     cell: Cell, outcome: StepOutcome | None, empty: bool, findings: Findings
 ) -> CellResult:
-    """Return the points of a graded cell, and why where there is no answer to test."""
+    """Return the points of a graded cell, and why they are missing.
+
+    ``empty`` says that the answer is as it was released.
+    """
     result, name = judge_cell(cell, outcome), exercise_of(cell.grade_id)
     if empty and not result.points:
         return replace(result, message=NOT_ATTEMPTED)
@@ -116,19 +118,19 @@ def cell_result(
 
 
 def outcome_with_ours(outcome: StepOutcome, replaced: tuple[str, ...]) -> StepOutcome:
-    """Return the outcome of a test in which our solutions stood in place of wrong answers."""
+    """Return the outcome of a test whose verdicts say that our answers replaced wrong ones."""
     verdicts = [
-        v | {"given": list(replaced), "text": on_condition(v["text"], replaced)}
+        v | {"given": list(replaced), "text": text_with_condition(v["text"], replaced)}
         for v in outcome.verdicts
     ]
     return replace(outcome, verdicts=verdicts)
 
 
-def on_condition(text: str, replaced: tuple[str, ...]) -> str:
-    """Return a verdict's text with the condition behind its first line."""
+def text_with_condition(text: str, replaced: tuple[str, ...]) -> str:
+    """Return a verdict's text whose first line says which answers were replaced; "" for ""."""
     if not text:
         return ""
     head, *rest = text.split("\n")
     # Of a rerun nothing is kept that could be printed in full.
     other_lines = (line for line in rest if not line.startswith(IN_FULL))
-    return "\n".join([head + given_right(replaced), *other_lines])
+    return "\n".join([head + right_given_words(replaced), *other_lines])

@@ -21,9 +21,11 @@ CRITERION_FIELDS = ("name", "passed", "earned", "possible", "message", "brief", 
 
 @dataclass
 class StepOutcome:
-    """The outcome of a step. ``kind``: "number", "none", "other", "error", "timeout" or "lost".
+    """What came of a step. ``kind``: "number", "none", "other", "error", "timeout" or "lost".
 
-    What is ``cut`` says nothing about the submission until it is so a second time.
+    The first three are the value of a test's last line: a number of points, no value, another
+    value. ``cut`` says why a step did not end by itself: the submission is held to that only if it
+    happens a second time.
     """
 
     kind: str
@@ -33,14 +35,12 @@ class StepOutcome:
     missing: str = ""  # the name that a test did not find
     cut: str = ""  # why it did not end by itself, if it did not
     hidden: bool = False  # whether the submission may have seen a hidden test
-    assertion: AssertionMessage = (
-        NO_ASSERTION  # by the instructor's assertion where the test failed
-    )
+    assertion: AssertionMessage = NO_ASSERTION  # of the instructor's where the test failed
     verdicts: list[dict[str, Any]] = field(default_factory=list)
 
 
 def outcome_from_json(data: dict[str, Any]) -> StepOutcome:
-    """Return the outcome that JSON was made of."""
+    """Return the outcome whose fields, as JSON keeps them, are ``data``."""
     return StepOutcome(**data | {"assertion": AssertionMessage(*data["assertion"])})
 
 
@@ -56,7 +56,7 @@ def earns_more(a: StepOutcome, b: StepOutcome) -> bool:
 
 
 def describe_verdict(verdict: Any, grade_id: str, silent: bool = False) -> dict[str, Any]:
-    """Return a verdict as a report keeps it; a ``silent`` one without words."""
+    """Return a verdict as a report keeps it; a ``silent`` one, of a hidden test, without words."""
     if silent:
         criteria = tuple(replace(c, message="", brief="", follows=False) for c in verdict.criteria)
         verdict = replace(
@@ -78,38 +78,39 @@ def describe_verdict(verdict: Any, grade_id: str, silent: bool = False) -> dict[
     }
 
 
-def verdict_of(row: dict[str, Any], rewrite: Callable[[str], str] = str) -> Verdict:
-    """Return the verdict that a report's entry was made of, each text as ``rewrite`` gives it.
+def verdict_from_row(row: dict[str, Any], rewrite: Callable[[str], str] = str) -> Verdict:
+    """Return the verdict that ``describe_verdict`` made this row of.
 
-    What an older report does not say is as a verdict has it from the start.
+    ``rewrite`` is applied to each text. Fields that an older report does not have get their
+    defaults.
     """
 
-    def known(kind: type, values: dict[str, Any]) -> dict[str, Any]:
+    def fields_of_row(kind: type, values: dict[str, Any]) -> dict[str, Any]:
+        """Return those of the values that are fields of the class, texts rewritten."""
         names = {field.name for field in fields(kind)} & values.keys()
         return {n: rewrite(values[n]) if isinstance(values[n], str) else values[n] for n in names}
 
     name, why = rewrite(row["mistake"]), rewrite(row["explanation"])
     more: dict[str, Any] = {
-        "criteria": tuple(CriterionVerdict(**known(CriterionVerdict, c)) for c in row["criteria"]),
+        "criteria": tuple(
+            CriterionVerdict(**fields_of_row(CriterionVerdict, c)) for c in row["criteria"]
+        ),
         "given": tuple(map(rewrite, row.get("given", ()))),
         "diagnosis": Mistake(name, why) if name else None,
     }
-    return Verdict(**known(Verdict, row) | more)
+    return Verdict(**fields_of_row(Verdict, row) | more)
 
 
 def shortened_value(value: Any, limit: int = MAX_MESSAGE_CHARS) -> Any:
-    """Return a text that a submission may have made, cut and without control characters.
-
-    What is no text is returned as it is.
-    """
+    """Return a submission's text, cut and without control characters; another value as it is."""
     if not isinstance(value, str):
         return value
     shown = UNSEEN.sub("\N{REPLACEMENT CHARACTER}", value[:limit])
     return shown + "…" if len(value) > limit else shown
 
 
-def text_of(error: BaseException) -> str:
-    """Return an exception's class and message; nobody can show some whole numbers."""
+def error_in_words(error: BaseException) -> str:
+    """Return an exception's class and message; the class alone where the message cannot be had."""
     text = ""
     with suppress(Exception):
         text = shortened_value(str(error))

@@ -13,7 +13,7 @@ from attncourse.grading.judge.outcomes import StepOutcome, earns_all, earns_more
 from attncourse.grading.judge.process import Launch, Process
 from attncourse.grading.judge.remote.conversation import OutOfTime
 from attncourse.grading.judge.step_runner import Announce, StepRunner
-from attncourse.grading.judge.worker.calls import seed
+from attncourse.grading.judge.worker.calls import seed_generators
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Assignment
 from attncourse.grading.submission.plan import Step
@@ -26,7 +26,7 @@ OnOutcome = Callable[[int, StepOutcome], None]
 
 @dataclass(frozen=True)
 class Means:
-    """The settings of a plan's run. ``announce`` is called with each step and its time limit."""
+    """What each run of a plan needs; ``announce`` is called with each step and its time limit."""
 
     assignment: Assignment
     seed: int
@@ -37,10 +37,10 @@ class Means:
 
 
 class PlanRunner:
-    """One run of a plan; ``on_outcome`` is called with each outcome as it comes.
+    """One run of a plan; ``on_outcome`` is called with each step's number and outcome.
 
-    ``doubted`` are the steps that did not end by themselves in a run before it: these have a
-    process of their own now.
+    ``doubted`` are steps that did not end by themselves in an earlier run: each runs in a process
+    in which no test has run.
     """
 
     def __init__(
@@ -64,20 +64,20 @@ class PlanRunner:
         self.cells_took = 0.0  # seconds, the first time; 0 once they were granted again
 
     def run(self) -> Findings:
-        """Run every step."""
+        """Run every step and return what was found."""
         # Tests draw their numbers here: a second run is to draw the same.
-        seed(self.means.seed)
+        seed_generators(self.means.seed)
         try:
-            self.process.begin()
-            self.in_order()
-            self.run_deferred()
+            self.process.start_fresh()
+            self.run_in_order()
+            self.run_deferred_tests()
             self.rerun_with_later_names()
         except OutOfTime:
             self.cut.add(self.running)
-            self.trouble[self.running] = self.overrun()
-            self.last_minute()
+            self.trouble[self.running] = self.overrun_sentence()
+            self.run_last_minute_tests()
         finally:
-            self.process.hang_up()
+            self.process.end_present()
         return Findings(
             steps=tuple(self.steps),
             outcomes=self.outcomes,
@@ -89,127 +89,129 @@ class PlanRunner:
             flooded=self.means.limits.output if self.process.flooded else 0.0,
         )
 
-    def step(self, number: int) -> StepOutcome:
-        """Run one step, in a fresh process where the last one is gone; return its outcome."""
+    def run_step(self, number: int) -> StepOutcome:
+        """Run one step, in a fresh process where the last one has ended; return its outcome.
+
+        Raises ``OutOfTime`` once the submission's time is over.
+        """
         self.running = number
         if not self.means.budget.left():
             raise OutOfTime
         # What was cut may have been an earlier test's doing: this time it gets a process without
         # one.
         if self.process.session is None or (self.process.tested and number in self.doubted):
-            self.process.begin()
-        self.catch_up(number)
-        outcome = self.process.run(number)
+            self.process.start_fresh()
+        self.catch_up_to(number)
+        outcome = self.process.run_step(number)
         if outcome.cut:
             self.cut.add(number)
         if self.runner.session.ended:
-            self.trouble[number] = self.process.last_words(self.steps[number])
-            self.process.hang_up()
+            self.trouble[number] = self.process.ending_in_words(self.steps[number])
+            self.process.end_present()
         return outcome
 
-    def catch_up(self, before: int) -> None:
-        """Have the process run the cells before a step that it has not had."""
-        for number, outcome, ran_again in self.process.replay(before):
+    def catch_up_to(self, before: int) -> None:
+        """Have the present process run those cells before a step that it has not run."""
+        for number, outcome, ran_again in self.process.run_missing_cells(before):
             if outcome.cut:
                 self.cut.add(number)
             if ran_again:
                 self.outcomes[number] = outcome
 
-    def keep_better(self, number: int, outcome: StepOutcome) -> None:
-        """Keep what came of a step if it is the first of it, or earns more than before."""
+    def keep_better_outcome(self, number: int, outcome: StepOutcome) -> None:
+        """Keep a step's outcome if it is the first, or earns more than the one that is kept."""
         if number not in self.outcomes or earns_more(outcome, self.outcomes[number]):
             self.outcomes[number] = outcome
             self.on_outcome(number, outcome)
 
     # --- the parts of a run, in their order -----------------------------------------------------
 
-    def in_order(self) -> None:
-        """Run every step in its place, but for the deferred tests."""
+    def run_in_order(self) -> None:
+        """Run every step in its place, except for the deferred tests, for which names are saved."""
         for number, step in enumerate(self.steps):
             if number in self.deferred:
                 self.saved_names.save(number)
                 continue
-            began = self.means.budget.spent()
-            self.outcomes[number] = self.step(number)
+            began = self.means.budget.seconds_used()
+            self.outcomes[number] = self.run_step(number)
             if step.kind != "test":
-                self.cells_took += self.means.budget.spent() - began
+                self.cells_took += self.means.budget.seconds_used() - began
             self.on_outcome(number, self.outcomes[number])
 
-    def run_deferred(self) -> None:
-        """Run the tests that were left for last.
+    def run_deferred_tests(self) -> None:
+        """Run the deferred tests.
 
-        Where a later cell changes what one of them relies on, they run in a fresh process, each
-        after the cells before it. Nothing that those cells say a second time is listened to, and
-        their time is not the submission's: it could not know.
+        Where a later cell may change what one of them needs, they run in a fresh process, each
+        after the cells before it. What these cells raise a second time is not noted, and their time
+        is not counted as the submission's, which could not know of it.
         """
         if is_disturbed(self.steps, self.deferred):
-            self.process.hang_up()
+            self.process.end_present()
             self.grant_time()
         for number in self.deferred:
-            self.run_late(number)
+            self.run_deferred_test(number)
 
     def rerun_with_later_names(self) -> None:
-        """Run cells again that missed a name which a later cell defines.
+        """Run once more the cells that missed a name which a later cell binds, as in a notebook.
 
-        As one does in a notebook. In a fresh process all cells run, and then once more those that
-        missed a name, with the later ones that bind the same names: what a notebook binds last
-        stays. The tests that gave less than full marks are run there, so that nobody is asked twice
-        in one process.
+        In a fresh process all cells run, and then again those that missed a name, with the later
+        ones that bind the same names: what a notebook binds last stays. The tests that gave less
+        than full marks run there, so that no test runs twice in one process.
         """
         missed = [n for n in self.process.cells if self.outcomes[n].error == "NameError"]
-        if not any(self.comes_later(number) for number in missed):
+        if not any(self.is_bound_later(number) for number in missed):
             return
-        self.process.repeated_cells = to_run_again(self.steps, missed)
-        self.process.begin()
-        self.catch_up(len(self.steps))
+        self.process.repeated_cells = cells_to_run_again(self.steps, missed)
+        self.process.start_fresh()
+        self.catch_up_to(len(self.steps))
         if all(self.outcomes[number].kind != "none" for number in missed):
             return
         for number, step in enumerate(self.steps):
             on_time = step.kind == "test" and number not in self.deferred
             if on_time and not earns_all(self.outcomes[number]):
-                self.keep_better(number, self.step(number))
+                self.keep_better_outcome(number, self.run_step(number))
         for number in self.deferred:
-            self.run_late(number)
+            self.run_deferred_test(number)
 
-    def comes_later(self, number: int) -> bool:
-        """True if a cell below binds the name that this step missed, or may: ``import *``."""
+    def is_bound_later(self, number: int) -> bool:
+        """True if a later cell binds the name that this step missed, or has an ``import *``."""
         named = UNDEFINED_NAME.search(self.outcomes[number].message)
         behind = (self.steps[n].source for n in self.process.cells if n > number)
         return named is not None and any(
             named[1] in names_bound(s) or "import *" in s for s in behind
         )
 
-    def last_minute(self) -> None:
-        """Run the deferred tests that stand before the last step that was begun.
+    def run_last_minute_tests(self) -> None:
+        """Run the deferred tests that stand before the last step that ran, though the time is over.
 
-        What stands behind it had no turn before the time was over, and gets none now.
+        Those behind it had no turn before the time was over, and get none now.
         """
         reached = max([self.running, *self.outcomes])
         missing = [n for n in self.deferred if n < reached and n not in self.outcomes]
-        self.process.hang_up()
+        self.process.end_present()
         self.grant_time(LAST_MINUTE_SECONDS * self.means.limits.stretch)
         with suppress(OutOfTime):
             for number in missing:
-                self.run_late(number)
+                self.run_deferred_test(number)
 
     # --- what they need -------------------------------------------------------------------------
 
-    def run_late(self, number: int) -> None:
-        """Run a test that was left for last, unless that has brought all there is."""
+    def run_deferred_test(self, number: int) -> None:
+        """Run a deferred test with the names of its own place, unless it has full points by now."""
         if earns_all(self.outcomes.get(number)):
             return
         self.saved_names.restore(number)
-        outcome = self.step(number)
+        outcome = self.run_step(number)
         self.saved_names.keep_bound(number)
-        self.keep_better(number, outcome)
+        self.keep_better_outcome(number, outcome)
 
     def grant_time(self, seconds: float = 0.0) -> None:
-        """Allow some seconds and, the first time, those that the cells will take again."""
+        """Add seconds to the submission's time; at the first call, those its cells took as well."""
         self.means.budget.extend(seconds + self.cells_took)
         self.cells_took = 0.0
 
-    def overrun(self) -> str:
-        """Return a sentence on what was running when the time was over."""
+    def overrun_sentence(self) -> str:
+        """Return a sentence on what was running when the submission's time was over."""
         step, limits = self.steps[self.running], self.means.limits
         where = step.name if len(self.outcomes) < len(self.steps) else "the submission"
         sentence = f"{where} was running when the time for the submission was over"
@@ -217,15 +219,15 @@ class PlanRunner:
         return sentence if self.running in self.deferred else f"{sentence} ({words})"
 
 
-def run_again(steps: list[Step], means: Means) -> Findings:
-    """Run these steps within the time left to a submission, and return the findings."""
+def run_steps_again(steps: list[Step], means: Means) -> Findings:
+    """Run these steps in the time that a submission has left, and return what was found."""
     rest = Budget(means.budget.left())
     findings = PlanRunner(steps, replace(means, budget=rest)).run()
     means.budget.ended_seconds += rest.ended_seconds
     return findings
 
 
-def to_run_again(steps: list[Step], missed: list[int]) -> list[int]:
-    """Return the cells that missed a name, and those behind one that bind the same names."""
+def cells_to_run_again(steps: list[Step], missed: list[int]) -> list[int]:
+    """Return the numbers of cells that missed a name, and of later ones binding the same names."""
     bound = {n: names_bound(step.source) for n, step in enumerate(steps) if step.kind != "test"}
     return [n for n in bound if n in missed or any(m < n and bound[m] & bound[n] for m in missed)]

@@ -3,17 +3,17 @@
 from dataclasses import replace
 from typing import Any
 
-from attncourse.checks.showing.verdict import given_right
+from attncourse.checks.showing.verdict import right_given_words
 from attncourse.grading.judge.outcomes import StepOutcome
-from attncourse.grading.report import CellResult
+from attncourse.grading.report import CellResult, score_in_words
 from attncourse.grading.submission.notebook import Cell
 
 
 def judge_cell(cell: Cell, outcome: StepOutcome | None) -> CellResult:
-    """Return the points of a graded cell, and why they are not full.
+    """Return the points that a graded cell earned, and why they are not full.
 
     Points that are not clearly earned are not given. Of a hidden test nothing is said in the
-    submission's words: what that saw there it could tell, in a message, in a class's name, in a
+    submission's words: it could pass on what it saw there in a message, in a class's name, in a
     number. The instructor's source says why it failed.
     """
     if outcome is None:
@@ -45,16 +45,23 @@ def judge_cell(cell: Cell, outcome: StepOutcome | None) -> CellResult:
 
 
 def points_without_ours(
-    cell: Cell, outcome: StepOutcome | None, replaced: tuple[str, ...]
+    cell: Cell, outcome: StepOutcome | None, with_ours: CellResult, replaced: tuple[str, ...]
 ) -> CellResult:
-    """Return the points without ours, in a course where an answer has to be right by itself."""
+    """Return the points of a test's first run, in a course where follow-on answers earn nothing.
+
+    A message says that the answer is right with ours in place of the ``replaced`` ones.
+    """
     result = judge_cell(cell, outcome)
-    message = f"right{given_right(replaced)}, which earns nothing more in this course"
-    return result if result.points == result.maximum else replace(result, message=message)
+    if result.points >= with_ours.points:
+        return result
+    is_right = with_ours.points == with_ours.maximum
+    what = "right" if is_right else score_in_words(with_ours.points, with_ours.maximum)
+    message = f"{what}{right_given_words(replaced)}, which earns nothing more in this course"
+    return replace(result, message=message)
 
 
 def hidden_failure(outcome: StepOutcome) -> str:
-    """Return that a hidden test failed, and what the instructor's source says there."""
+    """Return a sentence that a hidden test failed, with the instructor's assertion if any."""
     sentence, reached = outcome.assertion
     if outcome.error == "AssertionError" and reached:
         return f"a hidden test failed: {sentence}" if sentence else "a hidden test failed"
@@ -63,11 +70,11 @@ def hidden_failure(outcome: StepOutcome) -> str:
 
 
 def why_wrong(verdict: dict[str, Any]) -> str:
-    """Return what is wrong with an answer whose mistake has no name."""
+    """Return the first line of what is wrong with an answer whose mistake has no name."""
     return failure_line(verdict["symptom"] or verdict["reason"] or ", ".join(verdict["failed"]))
 
 
 def failure_line(message: Any) -> str:
-    """Return the first line of a message, for a list of reasons."""
+    """Return the first line of a message, "failed" where it is empty."""
     lines = str(message or "").splitlines()
     return lines[0] if lines else "failed"

@@ -12,15 +12,15 @@ TORCH = re.compile(rb'^[\s"]*(import|from) torch\b', re.M)
 
 
 def start_ahead(path: Path, lanes: int = 1) -> None:
-    """Start as many lanes as this notebook will most likely need.
+    """Start as many lanes as asked for, with the libraries that this notebook most likely needs.
 
-    A wrong guess is ended unused.
+    Lanes of a wrong guess are ended unused. An unreadable file, or no Linux, is told of later.
     """
     with suppress(OSError, UserError):
         require_linux()
-        LANES.expect(likely_libraries(path.read_bytes()), lanes)
+        LANES.start_expected(likely_libraries(path.read_bytes()), lanes)
 
 
 def likely_libraries(notebook: bytes) -> tuple[str, ...]:
-    """Return the libraries that a notebook's lane starts with, from the text in its file."""
+    """Return the libraries that a notebook's lane starts with, guessed from its file's bytes."""
     return ("numpy", "torch") if TORCH.search(notebook) else ("numpy",)

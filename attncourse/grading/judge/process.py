@@ -1,4 +1,4 @@
-"""The process that a submission's steps run in, and which of its cells that has had."""
+"""The present process of a submission, and which of the cells that process has run."""
 
 from collections.abc import Callable, Iterator
 
@@ -16,10 +16,11 @@ Launch = Callable[[Budget, bool], Session]
 
 
 class Process:
-    """One process after the other: where the last has ended, a fresh one runs the cells again.
+    """The processes of a submission, one at a time: a fresh one runs the cells of the last again.
 
-    Cells that ended a process are not repeated. ``launch`` starts a process; ``careful`` says
-    whether each case's outcome arrives before the next case starts.
+    Cells that ended a process are not repeated. ``launch`` starts a process. With ``careful``, each
+    case's outcome arrives before the next case starts, so that it is known which one ended a
+    process.
     """
 
     def __init__(self, steps: list[Step], runner: StepRunner, launch: Launch, careful: bool):
@@ -35,34 +36,35 @@ class Process:
 
     @property
     def session(self) -> Session | None:
-        """The talk with the present process; None between two processes."""
+        """The session with the present process; None between two processes."""
         return self.runner.present
 
-    def begin(self) -> None:
-        """End the present process, if there is one, and take a fresh one."""
-        self.hang_up()
+    def start_fresh(self) -> None:
+        """End the present process, if there is one, and start a fresh one that has run no cell."""
+        self.end_present()
         self.had_count, self.tested = 0, False
         session = self.launch(self.runner.budget, self.runner.instructor.seeds)
         self.runner.present = session
         session.forbids, session.careful = self.runner.instructor.forbids, self.careful
         # Of the old process the budget keeps what it had used; the new one's time counts from here.
-        self.runner.budget.moves_to(session.clock)
+        self.runner.budget.count_process(session.clock)
 
-    def hang_up(self) -> None:
+    def end_present(self) -> None:
         """End the present process, if there is one."""
         if self.session is not None:
             self.longest = max(self.longest, self.session.longest)
             self.flooded |= self.session.printed_too_much
-            self.runner.budget.moves_to(Clock())
+            self.runner.budget.count_process(Clock())
             self.session.close("is over")
             self.runner.present = None
 
-    def replay(self, before: int) -> Iterator[tuple[int, StepOutcome, bool]]:
-        """Run the cells before a step that this process has not had.
+    def run_missing_cells(self, before: int) -> Iterator[tuple[int, StepOutcome, bool]]:
+        """Run the cells before a step that the present process has not run.
 
-        Yields each one's number, what came of it, and whether it is one of ``repeated_cells`` and
-        did not end its process. Where there are ``repeated_cells`` (cells that missed a name which
-        a later cell defines), all cells and then these run before any test.
+        Yields each cell's number, its outcome, and whether it ran again as one of
+        ``repeated_cells``, without ending its process. If there are ``repeated_cells`` (cells that
+        missed a name which a later cell binds), all cells and then these run, whichever step is
+        next.
         """
         order = [*self.cells, *self.repeated_cells]
         while self.had_count < len(order) and (
@@ -76,32 +78,35 @@ class Process:
             limits = self.runner.limits
             # It has shown that it does not end: the submission's time is for the other cells.
             limit = REPLAY_SECONDS * limits.stretch if number in self.endless else limits.cell
-            outcome = self.runner.cell(self.steps[number], limit)
+            outcome = self.runner.run_cell(self.steps[number], limit)
             if self.runner.session.ended:
                 self.fatal.add(number)
-                self.begin()
+                self.start_fresh()
                 again = False
             yield number, outcome, again
 
-    def run(self, number: int) -> StepOutcome:
-        """Run a step in this process, which has run all cells before it; return the outcome."""
+    def run_step(self, number: int) -> StepOutcome:
+        """Run a step in the present process, which has run the cells before; return its outcome."""
         step = self.steps[number]
         if step.kind == "test":
-            outcome = self.runner.test(step)
+            outcome = self.runner.run_test(step)
             self.tested = True
         else:
-            outcome = self.runner.cell(step, self.runner.limits.cell)
+            outcome = self.runner.run_cell(step, self.runner.limits.cell)
             self.had_count += 1
-            self.endless |= {number} if outcome.kind == "timeout" else set()
-        self.fatal |= {number} if self.runner.session.ended else set()
+            if outcome.kind == "timeout":
+                self.endless.add(number)
+        if self.runner.session.ended:
+            self.fatal.add(number)
         return outcome
 
-    def last_words(self, step: Step) -> str:
-        """Return a sentence on how it ended that can be forwarded to the student."""
+    def ending_in_words(self, step: Step) -> str:
+        """Return a sentence on how the process ended in this step, for the student to read."""
         if self.runner.is_deferred(step):
             return f"{step.name} could not be run to its end"
         session = self.runner.session
         if session.ended == UNINTERRUPTED:
-            return f"{step.name} did not end within {session.in_words()} and {UNINTERRUPTED}"
+            limit = session.time_limit_in_words()
+            return f"{step.name} did not end within {limit} and {UNINTERRUPTED}"
         used = session.clock.used()
         return f"{step.name} {session.ended} (after {used:.1f} s of processor time)"

@@ -28,14 +28,15 @@ UNASKED = "for which the test did not ask: the test went on with its own"
 
 
 def remarks(findings: Findings, verdicts: list[dict[str, Any]]) -> list[str]:
-    """Return what the student is told of errors in own cells, and of unexplained wrong answers.
+    """Return sentences for the student on errors in own cells and on unexplained wrong answers.
 
-    Exceptions in cells that the assignment gave come from the answers, which have their own.
+    An error in a cell that the assignment gave comes from an answer, which has its own sentence; so
+    does a NameError about an answer that is not there.
     """
     sentences, empty = [], unwritten_answers(findings, verdicts)
-    tests = [(exercise_of(test), outcome) for test, outcome in findings.tests().items()]
+    tests = [(exercise_of(test), outcome) for test, outcome in findings.test_outcomes().items()]
     absent = [*empty, *(name for name, outcome in tests if is_nowhere(name, outcome))]
-    for step, outcome in findings.pairs():
+    for step, outcome in findings.steps_with_outcomes():
         if step.kind == "test" or outcome is None or outcome.kind not in ("error", "timeout"):
             continue
         missing = outcome.error == "NameError" and any(f"'{n}'" in outcome.message for n in absent)
@@ -60,13 +61,13 @@ def remarks(findings: Findings, verdicts: list[dict[str, Any]]) -> list[str]:
 
 
 def unwritten_answers(findings: Findings, verdicts: list[dict[str, Any]]) -> list[str]:
-    """Return the exercises whose answers are as they were released: they raise NotImplementedError.
+    """Return the exercises whose answers are as released, so that they raise NotImplementedError.
 
     A function raises it when a check calls it. A class that was released without a body raises it
     when its cell is run, so that is looked for among the cells.
     """
     empty = [v["target"].split(".")[-1] for v in verdicts if v["unwritten"]]
-    for step, outcome in findings.pairs():
+    for step, outcome in findings.steps_with_outcomes():
         name = step.name.removeprefix("cell ")
         stub = step.kind == "cell" and outcome is not None and outcome.error == STUB_ERROR
         if stub and not name.isdigit():
@@ -79,7 +80,7 @@ def unforeseen_remarks(
     cells: dict[str, CellResult],
     verdicts: list[dict[str, Any]],
 ) -> list[str]:
-    """Return what hidden tests say of answers that pass their checks."""
+    """Return sentences on hidden tests that fail answers which pass their own checks."""
     passed = {v["target"].split(".")[-1] for v in verdicts if v["passed"] and not v["given"]}
     hidden = [g for g, outcome in tests.items() if outcome and outcome.hidden]
     lost = [(exercise_of(g), cells[g]) for g in hidden if g in cells]
@@ -93,7 +94,7 @@ def unforeseen_remarks(
 def unexplained_losses(
     cells: dict[str, CellResult], others: list[str], seen: Collection[tuple[str, str]]
 ) -> list[str]:
-    """Return why points are missing of exercises that nothing else speaks of."""
+    """Return why points are missing, for exercises that neither ``others`` nor a mistake names."""
     named = " ".join([*others, *(exercise_of(target) for target, _ in seen)])
     lost = {}
     for grade_id, cell in cells.items():
@@ -107,14 +108,14 @@ def unexplained_losses(
 
 
 def unread_cells(findings: Findings, assignment: Assignment) -> list[str]:
-    """Return a sentence on each cell that is no Python here.
+    """Return a sentence on each cell that is no Python here, if it matters.
 
-    That is an answer's, or one that a newer Python would run.
+    It does where the cell holds an answer, and where a newer Python would run it.
     """
     names = [c.grade_id for c in assignment.cells if c.code and c.solution and c.grade_id]
     answer = re.compile(rf"^[ \t]*(?:def|class)\s+(?:{'|'.join(map(re.escape, names))})\b", re.M)
     sentences = []
-    for step, outcome in findings.pairs():
+    for step, outcome in findings.steps_with_outcomes():
         if step.kind != "cell" or outcome is None or outcome.error not in NO_PYTHON:
             continue
         if version := version_needed(step.source):
@@ -126,7 +127,7 @@ def unread_cells(findings: Findings, assignment: Assignment) -> list[str]:
 
 
 def suspicions(findings: Findings, assignment: Assignment) -> tuple[str, ...]:
-    """Return why a person should look at a submission whose grade is otherwise sure."""
+    """Return why a person should look for a reason beyond the tests: unusual imports."""
     instructor_sources = {cell.source for cell in assignment.cells}
     students_cells = [
         s for s in findings.steps if s.kind == "cell" and s.source not in instructor_sources
@@ -140,9 +141,7 @@ def suspicions(findings: Findings, assignment: Assignment) -> tuple[str, ...]:
 
 
 def first_notes(notes: list[str]) -> list[str]:
-    """Return the notes, of very many the first and how many more there are."""
-    return (
-        notes
-        if len(notes) <= MAX_NOTES
-        else [*notes[:MAX_NOTES], f"and {len(notes) - MAX_NOTES} notes more"]
-    )
+    """Return the notes; of more than ``MAX_NOTES`` the first, and how many more there are."""
+    if len(notes) <= MAX_NOTES:
+        return notes
+    return [*notes[:MAX_NOTES], f"and {len(notes) - MAX_NOTES} notes more"]

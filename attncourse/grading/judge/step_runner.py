@@ -1,4 +1,4 @@
-"""One step of a plan in the process that is there: a cell runs in it, a test asks it from here."""
+"""Running one step of a plan: a cell in the submission's process, a test here."""
 
 import builtins
 import numbers
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from attncourse.checks import observe
-from attncourse.checks.reading.cells import went_on
+from attncourse.checks.reading.cells import skipped_lines_note
 from attncourse.checks.trying.trials import NoReference
 from attncourse.grading.judge.assertion_message import assertion_message_of
 from attncourse.grading.judge.budget import Budget
@@ -19,8 +19,8 @@ from attncourse.grading.judge.outcomes import (
     MAX_MESSAGE_CHARS,
     StepOutcome,
     describe_verdict,
+    error_in_words,
     shortened_value,
-    text_of,
 )
 from attncourse.grading.judge.remote.conversation import UNINTERRUPTED, Ended, OutOfTime
 from attncourse.grading.judge.remote.session import Session
@@ -38,9 +38,10 @@ Announce = Callable[[str, float], None]
 
 
 class StepRunner:
-    """Steps, one at a time, in ``session``, the present process; the tests' names are here.
+    """Runs steps, one at a time, with ``session``, that of the present process.
 
-    ``announce`` hears what is begun, and how many seconds of processor time it has.
+    The names that tests see are kept here. ``announce`` is called with what begins and how many
+    seconds of processor time it may take.
     """
 
     def __init__(
@@ -53,41 +54,41 @@ class StepRunner:
         names = {"__name__": "__main__", "__builtins__": builtins, "display": lambda *_, **__: None}
         self.namespace = names | guard_functions(self.gave_empty)
         self.borrowed: set[str] = set()  # names that were taken from the submission
-        self.bound_in: Session | None = None  # the process whose objects these stand for
+        self.bound_in: Session | None = None  # the session with the process of their objects
         self.laid_out: set[int] = set()  # given cells that have run here
 
     @property
     def session(self) -> Session:
-        """The present process, of which there is one whenever a step runs."""
+        """The session with the present process; raises ``Ended`` if there is none."""
         if self.present is None:
             raise Ended("is not there")
         return self.present
 
-    def cell(self, step: Step, limit: float) -> StepOutcome:
-        """Run a cell in the submission's process and return its outcome."""
+    def run_cell(self, step: Step, limit: float) -> StepOutcome:
+        """Run a cell in the submission's process, its output dropped; return its outcome."""
         self.announce(step.name, limit)
         try:
             with redirect_stdout(Printed(0)):
                 self.session.run_cell(step.name, step.source, limit)
         except (TimeUp, Ended) as problem:
-            return self.failure(problem)
+            return self.outcome_of_error(problem)
         except Exception as error:
-            outcome = self.failure(error)
+            outcome = self.outcome_of_error(error)
             if lines := getattr(error, "attncourse_skipped", ()):
                 first = outcome.message.partition("\n")[0]
-                outcome.message = f"{first} ({went_on(map(shortened_value, lines))})"
+                outcome.message = f"{first} ({skipped_lines_note(map(shortened_value, lines))})"
             return outcome
         return StepOutcome("none")
 
-    def test(self, step: Step) -> StepOutcome:
-        """Run a test here, with proxies for the submission's names, and return its outcome."""
+    def run_test(self, step: Step) -> StepOutcome:
+        """Run a test here, with proxies for the submission's names; return its outcome."""
         self.session.gave_empty, self.session.overdue = False, ""
         self.session.unasked.clear()
         self.announce(step.name, self.limits.cell)
         with observe(self.seed) as verdicts:
-            outcome = self.outcome(step)
-        # What the test handed over computes with what the test knows: see ``lent``.
-        self.session.lent_functions.end()
+            outcome = self.run_test_in_time(step)
+        # What the test handed over computes with what the test knows: see ``remote/lent.py``.
+        self.session.lent_functions.release_since()
         if not outcome.cut:  # a test may catch what a call raises, and a check does
             ended = self.session.ended and f"the submission {self.session.ended}"
             outcome.cut = self.session.overdue or ended
@@ -98,24 +99,27 @@ class StepRunner:
             self.changed.append((step.name, who))
         return outcome
 
-    def outcome(self, step: Step) -> StepOutcome:
-        """Run a test within its time and the submission's; return its outcome."""
+    def run_test_in_time(self, step: Step) -> StepOutcome:
+        """Run a test within its own time and the submission's; return what came of it.
+
+        The outcome is without verdicts. Raises ``OutOfTime`` once the submission's time is over.
+        """
         # One call may take as long as the test. Its own process is the one to stop it, and then
         # goes on: so this clock always rings later, and not by chance first.
-        longest = Stopwatch(self.limits.cell + self.limits.grace, self.budget.spent)
+        longest = Stopwatch(self.limits.cell + self.limits.grace, self.budget.seconds_used)
         watch = min(longest, self.budget, key=Stopwatch.left)
         try:
             # Nobody reads what a test prints; the test itself may, with a redirection inside of
             # this one.
             with redirect_stdout(Printed(0)), redirect_stderr(Printed(0)):
-                value = within(watch, lambda: self.evaluate(step))
+                value = within(watch, lambda: self.evaluate_test(step))
         except OutOfTime:
             raise
         except BaseException as error:  # a test cell may end as it likes, the others run
             # By the clock that rang: the work of this very line may give it a little more.
             if isinstance(error, TimeUp) and (watch is self.budget or not self.budget.left()):
                 raise OutOfTime from None
-            outcome = self.failure(error, None if longest.left() else longest)
+            outcome = self.outcome_of_error(error, None if longest.left() else longest)
             if outcome.kind == "error":
                 outcome.assertion = assertion_message_of(error, step.source, TEST)
             return outcome
@@ -126,39 +130,43 @@ class StepRunner:
                 return StepOutcome("number", value=float(value))
         return StepOutcome("other", f"a value of type {type(value).__name__}")
 
-    def evaluate(self, step: Step) -> Any:
-        """Return the value of a test's last line where that is an expression, else None."""
-        for source in self.instructor.needed(step.grade_id, self.laid_out):
-            self.bind(source)
+    def evaluate_test(self, step: Step) -> Any:
+        """Run a test, after the given cells that it needs; return the value of its last line.
+
+        That is None where the last line is no expression.
+        """
+        for source in self.instructor.missing_given_cells(step.grade_id, self.laid_out):
+            self.bind_students_names(source)
             body, _ = compile_cell(source, self.instructor.students_names(source))
             exec(body, self.namespace)
-        self.bind(step.source, step.grade_id)
+        self.bind_students_names(step.source, step.grade_id)
         body, last = compile_cell(
             step.source, self.instructor.students_names(step.source, step.grade_id), TEST
         )
         exec(body, self.namespace)
         return None if last is None else eval(last, self.namespace)
 
-    def bind(self, source: str, grade_id: str = "") -> None:
-        """Bind the names that a piece of the instructor's code takes from the submission."""
+    def bind_students_names(self, source: str, grade_id: str = "") -> None:
+        """Bind the names that a piece of the instructor's code takes from the submission, anew."""
         instructor_names = self.namespace.keys() - self.borrowed
         wanted = [
             n
             for n in names_loaded(source)
             if self.instructor.is_students(n, grade_id, instructor_names)
         ]
-        wanted += self.stale()
+        wanted += self.names_of_ended_process()
         for name in wanted:
             self.namespace.pop(name, None)
         if wanted:
-            values = self.session.names(wanted)
+            values = self.session.values_of(wanted)
             self.borrowed |= values.keys()
             self.namespace.update(values)
 
-    def stale(self) -> list[str]:
-        """Return names that an instructor's function may use, of objects that are no more.
+    def names_of_ended_process(self) -> list[str]:
+        """Return the bound names that stand for objects of a process that has ended since.
 
-        They were in a process that has ended.
+        An instructor's function may use them. At the second call for one process, the list is
+        empty.
         """
         if self.bound_in is self.session:
             return []
@@ -171,10 +179,10 @@ class StepRunner:
             name for name, v in borrowed_values.items() if hasattr(type(v), "attncourse_handle")
         ]
 
-    def failure(self, error: BaseException, watch: Stopwatch | None = None) -> StepOutcome:
-        """Return the outcome of a step that raised this.
+    def outcome_of_error(self, error: BaseException, watch: Stopwatch | None = None) -> StepOutcome:
+        """Return the outcome of a step that raised ``error``.
 
-        Its time limit is that of ``watch``, or of the last request.
+        The time limit that a sentence names is that of ``watch``, or of the last request.
         """
         if isinstance(error, TimeUp):
             # Whatever it still sends would come when another request waits for its answer.
@@ -182,7 +190,7 @@ class StepRunner:
                 self.session.close(UNINTERRUPTED)
             if watch is None:
                 self.session.longest = max(self.session.longest, self.session.limit)
-                words = self.session.in_words()
+                words = self.session.time_limit_in_words()
             else:
                 words = watch.in_words(self.limits.cell / self.limits.stretch)
             sentence = f"did not end within {words}"
@@ -193,10 +201,12 @@ class StepRunner:
             return StepOutcome("lost", sentence, cut=sentence)
         missing = (type(error) is NameError and error.name) or ""  # one from there has no name
         kind = known_name(type(error))
-        return StepOutcome("error", text_of(error)[:MAX_MESSAGE_CHARS], error=kind, missing=missing)
+        return StepOutcome(
+            "error", error_in_words(error)[:MAX_MESSAGE_CHARS], error=kind, missing=missing
+        )
 
     def is_deferred(self, step: Step) -> bool:
-        """True if a step is a test that runs behind all others."""
+        """True if a step is a hidden test, or one that needs one: it runs behind all others."""
         return step.kind == "test" and step.grade_id in self.instructor.deferred
 
     def gave_empty(self) -> bool:

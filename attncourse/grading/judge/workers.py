@@ -1,4 +1,4 @@
-"""The workers of a lane as its loop has them: the zygote makes one ahead, and ends them."""
+"""The workers of a lane: the zygote forks them, one ahead of need, and ends them."""
 
 import os
 import socket
@@ -19,7 +19,7 @@ class Refused(Exception):
 
 
 class Workers:
-    """Fresh processes for a submission's code. ``zygote`` is the socket to who makes them."""
+    """Fresh processes for a submission's code. ``zygote`` is the socket to what forks them."""
 
     def __init__(self, zygote: socket.socket, limits: Limits):
         self.zygote = zygote
@@ -31,61 +31,64 @@ class Workers:
         self.busy: list[int] = []
         self.used: list[dict[str, Any]] = []  # by those that have ended
 
-    def settle(self) -> None:
-        """Wait, the first time, until the zygote has jailed itself."""
+    def wait_for_zygote(self) -> None:
+        """Wait, at the first call, until the zygote is jailed; raise ``Refused`` if it can't be."""
         if self.settled:
             return
-        answer, _ = self.answer()
+        answer, _ = self.next_message()
         if "error" in answer:
             raise Refused(answer["error"])
         self.settled = True
 
-    def work_within(self, limits: Limits) -> None:
-        """Have the workers from now on made with these limits."""
+    def use_limits(self, limits: Limits) -> None:
+        """Have workers made with these limits from now on; a spare one with others is ended."""
         if self.spare is not None and limits != self.limits:
             self.spare.close()
-            self.end(self.made())
+            self.end_worker(self.spare_worker())
             self.spare = None
         self.limits = limits
         if self.spare is None:
-            self.begin()
+            self.order_worker()
 
     def launch(self, budget: Budget, seeds: bool) -> Session:
-        """Return a conversation with a fresh worker; the next one is made meanwhile."""
+        """Return a session with the spare worker, and order the next one.
+
+        ``seeds`` says whether a test seeds its own generators, so that calls carry a seed.
+        """
         connection = self.spare
         self.end_all()
-        self.busy.append(self.made())
+        self.busy.append(self.spare_worker())
         clock = self.spare_clock
-        self.begin()
+        self.order_worker()
         return Session(connection, self.limits, budget, carry_seed=seeds, clock=clock)
 
     def end_all(self) -> None:
-        """End the workers that nobody talks to any more."""
-        self.used += [self.end(pid) for pid in self.busy]
+        """End the workers that were launched, and note what each of them used."""
+        self.used += [self.end_worker(pid) for pid in self.busy]
         self.busy.clear()
 
-    def made(self) -> int:
-        """Return the process id, in the jail, of the next worker, which exists then."""
+    def spare_worker(self) -> int:
+        """Return the process id, inside the jail, of the spare worker, once it exists."""
         if not self.spare_pid:
-            made, fds = self.answer()
+            made, fds = self.next_message()
             self.spare_pid, self.spare_clock = made["pid"], clock_of(fds, made["outside"])
         return self.spare_pid
 
-    def begin(self) -> None:
-        """Have the zygote make a worker; its answer is fetched when the worker is needed."""
+    def order_worker(self) -> None:
+        """Have the zygote make a spare worker; its answer is read when the worker is needed."""
         ours, theirs = socket.socketpair()
         send_packet(self.zygote, {"do": "start", "limits": asdict(self.limits)}, [theirs.fileno()])
         theirs.close()
         self.spare, self.spare_pid = ours, 0
 
-    def end(self, pid: int) -> dict[str, Any]:
-        """End a worker; return what it used."""
-        self.made()  # its answer comes first
+    def end_worker(self, pid: int) -> dict[str, Any]:
+        """End a worker; return its exit status, processor time and memory."""
+        self.spare_worker()  # its answer comes first
         send_packet(self.zygote, {"do": "stop", "pid": pid})
-        return self.answer()[0]
+        return self.next_message()[0]
 
-    def answer(self) -> tuple[dict[str, Any], list[int]]:
-        """Return the zygote's next message."""
+    def next_message(self) -> tuple[dict[str, Any], list[int]]:
+        """Return the zygote's next message and descriptors; end this process if it has ended."""
         try:
             return receive_packet(self.zygote)
         except EOFError:
@@ -93,9 +96,10 @@ class Workers:
 
 
 def clock_of(fds: list[int], number: int = 0) -> Clock:
-    """Return a worker's clock, by its descriptor or by a ``number`` known outside the jail.
+    """Return the clock of a worker's processor time; close the descriptors ``fds``.
 
-    It stands still where neither says anything: then only what passes on the clock counts.
+    The worker is known by a descriptor of its process, or by its ``number`` outside the jail.
+    Without either the clock stands still: then only the time that passes is counted.
     """
     for fd in fds:
         with suppress(OSError, ValueError, IndexError):

@@ -1,9 +1,4 @@
-"""The page that ``nbgrader generate_feedback`` makes for a student: named in nbgrader_config.py.
-
-It is one file that loads nothing and runs nothing: every Markdown cell and every output is
-cleaned once more after it has become HTML, formulas are MathML, and the page tells the browser
-to refuse scripts and all addresses.
-"""
+"""The page of ``nbgrader generate_feedback``; nbgrader_config.py names these classes."""
 
 from importlib.resources import files
 from pathlib import Path
@@ -22,11 +17,11 @@ KINDS_SHOWN = ("text/html", "text/plain", "image/png", "image/jpeg")
 
 
 class CleanOutputs(Preprocessor):
-    """Cleans what cells show, whoever has graded the notebook."""
+    """Cleans the outputs of cells, whoever has graded the notebook."""
 
     # pyrefly: ignore [bad-override]  nbconvert leaves the return type out
     def preprocess_cell(self, cell: Any, resources: Any, index: int) -> tuple[Any, Any]:
-        """Return the cell with outputs of known kinds, their HTML made harmless."""
+        """Return the cell with outputs of known kinds alone, and their HTML cleaned."""
         for output in cell.get("outputs", ()):
             output.metadata = {}
             if "data" in output:
@@ -39,12 +34,12 @@ class CleanOutputs(Preprocessor):
 
 
 class HideTests(ClearHiddenTests):
-    """Takes hidden tests out of the instructor's cells, where alone there are any."""
+    """Takes hidden tests out of the instructor's cells, which alone have any."""
 
     display_data_priority = List(config=True)  # set for all of nbgrader's steps
 
     def preprocess_cell(self, cell: Any, resources: Any, cell_index: int) -> tuple[Any, Any]:
-        """Return an instructor's test without its hidden part, another cell as it is."""
+        """Return an instructor's test without its hidden part; another cell as it is."""
         if is_grade(cell) and not is_solution(cell):
             return super().preprocess_cell(cell, resources, cell_index)
         return cell, resources

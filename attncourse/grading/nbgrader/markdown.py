@@ -1,7 +1,4 @@
-"""Markdown and HTML of a submission's, cleaned: what is left loads nothing and runs nothing.
-
-nbgrader is not imported here: that takes longer than a class's pages.
-"""
+"""Cleaning a submission's Markdown and HTML: what is left loads nothing and runs nothing."""
 
 import re
 from html import escape, unescape
@@ -25,7 +22,7 @@ SIZES = re.compile(r"\\[bB]igg?[lmr]?(?![A-Za-z])")  # of brackets; not known to
 
 
 def clean_html(html: str, styles: bool = False) -> str:
-    """Return HTML with text, tables and links to the web; other markup is shown as written.
+    """Return HTML with text, tables and web links; other markup is shown as text.
 
     With ``styles`` it may also have colours and borders of its own.
     """
@@ -44,21 +41,21 @@ def clean_html(html: str, styles: bool = False) -> str:
 
 
 def harmless_markdown(source: str) -> str:
-    """Return Markdown as clean HTML, formulas left to MathJax: a filter for the formgrader."""
+    """Return Markdown as clean HTML with formulas for MathJax: a filter for the formgrader."""
     return clean_html(MarkdownWithMath(renderer=Renderer(escape=False)).render(source))
 
 
 def page_markdown(source: str) -> str:
-    """Return Markdown as clean HTML, formulas in MathML: a filter for the feedback page."""
+    """Return Markdown as clean HTML with formulas in MathML: a filter for feedback pages."""
     html = clean_html(MarkdownWithMath(renderer=PageRenderer(escape=False)).render(source))
     return FORMULA.sub(lambda match: mathml(unescape(match[2]), bool(match[1])), html)
 
 
 class Renderer(IPythonRenderer):
-    """Markdown without pictures, which would be fetched, and diagrams, which would be run."""
+    """Renders Markdown without pictures, which would be fetched, and diagrams, which would run."""
 
     def image(self, text: str, url: str = "", title: str | None = None) -> str:
-        """Return a picture's text alone."""
+        """Return a picture's alternative text."""
         return text
 
     def block_mermaidjs(self, code: str) -> str:
@@ -71,7 +68,7 @@ class Renderer(IPythonRenderer):
 
 
 class PageRenderer(Renderer):
-    """Marks formulas, so that they can be found again in HTML that was cleaned."""
+    """Renders Markdown with marks around formulas, which are found again after cleaning."""
 
     def inline_math(self, body: str) -> str:
         """Return a formula with a mark around it."""
@@ -87,7 +84,7 @@ class PageRenderer(Renderer):
 
 
 def mathml(formula: str, block: bool) -> str:
-    """Return a formula in MathML; as it is written where that fails."""
+    """Return a formula in MathML, or as it is written if that fails."""
     from docutils.utils.math.latex2mathml import tex2mathml
 
     try:

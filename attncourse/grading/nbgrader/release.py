@@ -25,10 +25,10 @@ VARIED = "attncourse.grading.nbgrader.steps.VariantExporter"  # by name: it is b
 def release_assignment(
     course: Path, name: str, db: str | None = None, variant: str = ""
 ) -> tuple[list[Path], list[str]]:
-    """Make the students' version as ``nbgrader generate_assignment`` does.
+    """Release an assignment as ``nbgrader generate_assignment`` does.
 
-    In the variant that is named, or in the one of the last release. Return the files it wrote,
-    and what changed since submissions were graded.
+    It is in the variant that is named, or else in that of the last release. Returns the files that
+    were written, and what changed since submissions were graded.
     """
     book = find_gradebook(course, db)
     find_assignment(course, name)
@@ -63,7 +63,7 @@ def release_assignment(
 
 
 def release_steps() -> list[Any]:
-    """Return nbgrader's steps of a release, of which ours is the one that takes answers out."""
+    """Return nbgrader's steps of a release, with this course's in place of ClearSolutions."""
     from nbgrader.converters import GenerateAssignment
     from nbgrader.preprocessors import ClearSolutions
 

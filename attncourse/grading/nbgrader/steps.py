@@ -1,4 +1,4 @@
-"""Where ``nbgrader autograde`` meets the judge: named in ``nbgrader_config.py``.
+"""Where ``nbgrader autograde`` meets the judge; nbgrader_config.py names these classes.
 
 nbgrader reads a submission twice, through one exporter: from ``submitted/`` to put it in order,
 then from ``autograded/`` to run it. Here the first reading is the grading; the second finds the
@@ -24,7 +24,7 @@ from attncourse.grading.course.dates import zone_of
 from attncourse.grading.course.extensions import read_extensions
 from attncourse.grading.course.folders import FORGOTTEN, read_submission, with_remarks
 from attncourse.grading.course.forgotten import Forgotten
-from attncourse.grading.course.late import LatePenalty, time_in
+from attncourse.grading.course.late import LatePenalty, time_in_stamp
 from attncourse.grading.course.solution import outdated_solution
 from attncourse.grading.course.variants import solved_in_variant
 from attncourse.grading.errors import UserError
@@ -35,8 +35,8 @@ from attncourse.grading.gradebook.submissions import (
     enter_late_penalty,
     leave_tasks_to_person,
 )
-from attncourse.grading.graded_notebook import autograded
-from attncourse.grading.jail.jail import missing_floor
+from attncourse.grading.graded_notebook import autograded_notebook
+from attncourse.grading.jail.jail import missing_required_layers
 from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.limits import Limits
 from attncourse.grading.machine import slowness
@@ -47,12 +47,12 @@ UNSAFE_HINT = "c.JudgeExporter.unsafe_no_sandbox = True in nbgrader_config.py gr
 
 
 def coursedir_of(step: Any) -> Any:
-    """Return the course's folders, which nbgrader's command knows that a step belongs to."""
+    """Return the course's folders, as the nbgrader command has them that runs this step."""
     return step.parent.coursedir
 
 
 class VariantExporter(NotebookExporter):
-    """Turns an instructor's notebook, for its release, into that of the assignment's variant."""
+    """Reads an instructor's notebook for its release, in the assignment's variant."""
 
     def from_filename(self, filename: str, resources: Any = None, **options: Any) -> Any:
         """Return the notebook to release, and nbgrader's resources."""
@@ -65,7 +65,7 @@ class VariantExporter(NotebookExporter):
 
 
 class JudgeExporter(NotebookExporter):
-    """Turns the bytes of a submission, whatever they are, into its graded notebook."""
+    """Reads a submission, whatever its bytes are, as its graded notebook."""
 
     timeout = Float(Limits.submission, help="Seconds for one submission.").tag(config=True)
     follow_on = Bool(
@@ -77,13 +77,17 @@ class JudgeExporter(NotebookExporter):
     ).tag(config=True)
 
     def __init__(self, **options: Any) -> None:
-        """Make ready; where no jail is possible, stop before anything is removed."""
+        """Prepare to judge; where no jail is possible, end before nbgrader removes anything."""
         super().__init__(**options)
         self._assignments: dict[tuple[str, str], Assignment] = {}
         self._seed = secrets.randbits(32)
         if not self.unsafe_no_sandbox:
-            for layer in missing_floor():  # before nbgrader removes what an earlier run made
-                self.stop(f"no jail: {layer.name}: {layer.detail}; {layer.remedy} ({UNSAFE_HINT})")
+            for (
+                layer
+            ) in missing_required_layers():  # before nbgrader removes what an earlier run made
+                self.end_run(
+                    f"no jail: {layer.name}: {layer.detail}; {layer.remedy} ({UNSAFE_HINT})"
+                )
 
     def from_filename(self, filename: str, resources: Any = None, **options: Any) -> Any:
         """Return the notebook to write, and nbgrader's resources.
@@ -92,27 +96,30 @@ class JudgeExporter(NotebookExporter):
         of it in ``autograded/``, which has its points already and is read as any notebook.
         """
         ids = resources["nbgrader"]
-        place = self.place(ids["assignment"], ids["student"])
+        place = self.folder_of(ids["assignment"], ids["student"])
         if Path(filename).parent.resolve() == place.resolve():
             return super().from_filename(filename, resources, **options)
         try:
-            text = self.judged(ids["student"], ids["assignment"], ids["notebook"])
+            text = self.judge_submission(ids["student"], ids["assignment"], ids["notebook"])
         except UserError as error:  # it would be the same for every other submission
-            self.stop(str(error))
+            self.end_run(str(error))
         return self.from_notebook_node(reads(text, as_version=4), resources, **options)
 
-    def stop(self, reason: str) -> NoReturn:
-        """End nbgrader's run, of which any other exception would end one submission only."""
+    def end_run(self, reason: str) -> NoReturn:
+        """End nbgrader's whole run; any other exception would end one submission only."""
         self.log.error("grading stopped: %s", reason)
         raise SystemExit(1)
 
-    def judged(self, student: str, name: str, notebook: str) -> str:
-        """Return the graded notebook of what was handed in, as ``attncourse grade`` reads it."""
+    def judge_submission(self, student: str, name: str, notebook: str) -> str:
+        """Judge what a student handed in and return the graded notebook's text.
+
+        The time of the hand-in and the extension are entered in the gradebook.
+        """
         assignment = self.assignment(name, notebook)
         course, source = Path(coursedir_of(self).root), source_folder(coursedir_of(self), name)
         handed_in = read_submission(course, name, student)
         zone, more = zone_of(self.config), read_extensions(course).get((student, name))
-        when = time_in(handed_in.timestamp, zone)
+        when = time_in_stamp(handed_in.timestamp, zone)
         gradebook = coursedir_of(self).db_url, coursedir_of(self).course_id
         enter_hand_in(*gradebook, student, name, when=when, more=more, zone=zone)
         if handed_in.data is None:
@@ -129,15 +136,15 @@ class JudgeExporter(NotebookExporter):
             )
         report = with_remarks(handed_in, report, zone)
         self.log.info("%s: %g of %g points", student, report.points, report.maximum)
-        clear_autograded(self.place(name, student), handed_in.timestamp)
+        clear_autograded(self.folder_of(name, student), handed_in.timestamp)
         if handed_in.note:
             leave_tasks_to_person(*gradebook, student, name)
-        return autograded(handed_in.data or b"", assignment, report)
+        return autograded_notebook(handed_in.data or b"", assignment, report)
 
     def assignment(self, name: str, notebook: str) -> Assignment:
-        """Return the assignment that a notebook in ``solutions/`` defines, read once.
+        """Return the assignment of a notebook in ``solutions/``, which is read once.
 
-        The gradebook has to know the same cells, or nbgrader could not save their points.
+        The gradebook has to have the same cells, or nbgrader could not save their points.
         """
         if (name, notebook) not in self._assignments:
             course = coursedir_of(self)
@@ -153,7 +160,7 @@ class JudgeExporter(NotebookExporter):
             self._assignments[name, notebook] = assignment
         return self._assignments[name, notebook]
 
-    def place(self, name: str, student: str) -> Path:
+    def folder_of(self, name: str, student: str) -> Path:
         """Return the folder of a submission's graded notebook."""
         course = coursedir_of(self)
         return Path(course.format_path(course.autograded_directory, student, name))
@@ -165,10 +172,10 @@ def source_folder(course: CourseDirectory, name: str) -> Path:
 
 
 class AssignLatePenalties(preprocessors.AssignLatePenalties):
-    """nbgrader's step of this name, which counts by the class's clocks."""
+    """nbgrader's step of this name, with lateness counted by the class's clocks."""
 
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
-        """Enter the penalty; the notebook stays as it is."""
+        """Enter the late penalty; return the notebook as it is, and nbgrader's resources."""
         ids = resources["nbgrader"]
         course = Path(coursedir_of(self.parent).root)
         penalty = LatePenalty(course, find_gradebook(course, ids["db_url"]).config)
@@ -179,7 +186,7 @@ class AssignLatePenalties(preprocessors.AssignLatePenalties):
 
 
 def clear_autograded(place: Path, timestamp: str) -> None:
-    """Leave only notebooks and the time of submission in a folder of ``autograded/``.
+    """Remove from a folder of ``autograded/`` all but notebooks; write the hand-in's time.
 
     nbgrader has copied there what lay beside the submission, and the formgrader would serve it,
     scripts and all, to a browser that is logged in.
@@ -196,10 +203,13 @@ def clear_autograded(place: Path, timestamp: str) -> None:
 
 
 def accept_renamed(notebooks: list[str], **call_arguments: Any) -> None:
-    """Put the name that nbgrader expects in the place of an only notebook's own, or of copies'."""
+    """Put the name that nbgrader expects in the list, in place of an only notebook's own.
+
+    Or in place of those of numbered copies. Ends nbgrader's run for a forgotten student.
+    """
     folder = Path(notebooks[0]).parent
     student, course = folder.parent.name, folder.parents[2]
-    if Forgotten(course).has(student):  # before nbgrader enters them
+    if Forgotten(course).has_id(student):  # before nbgrader enters them
         print(f"grading stopped: {FORGOTTEN.format(student)}", file=sys.stderr)
         raise SystemExit(1)
     exact = str(folder / f"{folder.name}.ipynb")

@@ -23,7 +23,7 @@ from attncourse.grading.gradebook.read import Person
 from attncourse.grading.harmless import one_line
 from attncourse.grading.names import NameIndex, is_test_student, same_id
 from attncourse.grading.report import count
-from attncourse.grading.results.class_results import ClassResults, Remark, people
+from attncourse.grading.results.class_results import ClassResults, Remark, people_in
 from attncourse.grading.slips import Slip, require_no_slip, settle_owner
 from attncourse.grading.spreadsheet import Rows, Value, rows_in
 
@@ -41,11 +41,12 @@ def canvas_rows(
     column: str | None = None,
     trust: str = "",
 ) -> Rows:
-    """Return the head, the points and a row for each student, in the order of a roster.
+    """Return rows for Canvas: the head, the points possible, a row for each student.
 
-    With ``column``, the roster's column of that title or id gets the points of the one class.
+    They are in the order of the ``roster``. With ``column``, the roster's column of that title or
+    id gets the points of the one class.
     """
-    students = people(classes)
+    students = people_in(classes)
     known = read_canvas_roster(roster) if roster else Roster(None, list(PERSON_COLUMNS), [], [], {})
     if column is None:
         columns = [
@@ -90,7 +91,7 @@ def canvas_rows(
 
 @dataclass(frozen=True)
 class Roster:
-    """An export of Canvas': the head of its ID columns and of the others, and its students.
+    """An export of Canvas' gradebook: the heads of its columns, and its students' rows.
 
     ``points`` are those possible in the other columns, by their names, as they are written.
     """
@@ -103,7 +104,7 @@ class Roster:
 
 
 def read_canvas_roster(path: Path) -> Roster:
-    """Return a roster from a file; raises ``UserError`` where it is no export of Canvas'."""
+    """Return the export of Canvas' in a file; raise ``UserError`` if it is none."""
     lines = rows_in(path)
     head = lines[0] if lines else []
     if "Section" not in head or "ID" not in head or head[0] not in ("Student", "LastName"):
@@ -123,14 +124,14 @@ def read_canvas_roster(path: Path) -> Roster:
 
 
 def columns_called(title_or_id: str, roster: Roster) -> list[str]:
-    """Return the columns for assignments that have this title, id, or both."""
+    """Return the roster's columns for assignments that have this title, this id, or both."""
     parts = ((name, CANVAS_TITLE.fullmatch(name)) for name in roster.others)
     known = [(name, (name, part["title"], part["id"])) for name, part in parts if part]
     return [name for name, several in known if title_or_id.casefold() in map(str.casefold, several)]
 
 
 def column_for(name: str, roster: Roster, remark: Remark) -> str:
-    """Return the roster's column of an assignment, or its name, of which Canvas makes a new one."""
+    """Return the roster's column of an assignment, or its name, for a new column in Canvas."""
     if columns_called(name, roster):
         return own_column(name, roster)
     if roster.path:
@@ -139,10 +140,7 @@ def column_for(name: str, roster: Roster, remark: Remark) -> str:
 
 
 def own_column(title_or_id: str, roster: Roster) -> str:
-    """Return the roster's column of that name, title or id.
-
-    Raises ``UserError`` where there is none.
-    """
+    """Return the roster's column of this name, title or id; raise ``UserError`` for none."""
     fitting = columns_called(title_or_id, roster)
     if len(fitting) == 1:
         return fitting[0]
@@ -155,11 +153,11 @@ def own_column(title_or_id: str, roster: Roster) -> str:
 def rows_by_student(
     roster: Roster, students: dict[str, Person], remark: Remark, trust: str = ""
 ) -> dict[str, list[str]]:
-    """Return the roster's rows by student, in its order; who is missing on either side is told.
+    """Return the roster's rows by student, in its order; ``remark`` hears who is missing.
 
     A student is known by the Canvas id in the gradebook, by login, SIS id or email address; where
-    none of these is the same, by what stands before the @ of an address. Raises ``UserError`` where
-    a row has the number of one student and the name of another.
+    none of these is the same, by what stands before the @ of an address. Raises ``UserError`` if a
+    row has the number of one student and the name of another.
     """
     columns = [n for n, name in enumerate(roster.who) if name in CANVAS_ID_COLUMNS]
     theirs = {n: {row[c] for c in columns} for n, row in enumerate(roster.students)}
@@ -185,14 +183,17 @@ def rows_by_student(
 def with_names(
     pairs: dict[int, str], roster: Roster, students: dict[str, Person], trust: str
 ) -> dict[int, str]:
-    """Return whose row is whose, after checking each row's name too."""
+    """Return which row is whose (``pairs``), after checking each row's name too.
+
+    Raises ``UserError`` where a name is another student's, unless ``trust`` says which is right.
+    """
     names, matched, slips = NameIndex(), {}, []
     for student, person in students.items():
         if person.name:
             names.add(student, person.full_name, person.name)
     for n, student in pairs.items():
         row = roster.students[n]
-        named = names.of(row[0])
+        named = names.people_called(row[0])
         settled = settle_owner({student}, named, trust)
         if settled is None:
             cells = (
@@ -213,16 +214,17 @@ def with_names(
 
 
 def person_in_words(person: Person) -> str:
-    """Return a student as the gradebook has them."""
+    """Return a student's id, name and address, as far as the gradebook has them."""
     return f"{one_line(person.id, 40)}, {one_line(person.full_name, 60)} (the gradebook)"
 
 
 def rows_of_students(
     theirs: dict[int, set[str]], ours: dict[str, set[str]], spelled: Callable[[str], str]
 ) -> dict[int, str]:
-    """Return the rows that share a key with one student, and with whom.
+    """Return, by row number, the one student who shares a key with the row.
 
-    Each student has one row.
+    Each student has one row. ``theirs`` are the rows' keys, ``ours`` the students', both spelled as
+    ``spelled`` has them.
     """
     owners: dict[str, set[str]] = defaultdict(set)
     for student, keys in ours.items():
@@ -239,5 +241,5 @@ def rows_of_students(
 
 
 def local_part(key: str) -> str:
-    """Return the part of an email address before the @; another key is returned as it is."""
+    """Return the part of an email address before the @; another key as it is."""
     return same_id(key).partition("@")[0]

@@ -1,4 +1,4 @@
-"""A class's results: points from the gradebook where it has them, details from the reports."""
+"""A class's results: points from the gradebook if it has them, details from the reports."""
 
 import json
 import math
@@ -11,6 +11,7 @@ from pathlib import Path
 
 from attncourse.grading.course.dates import Zone, span_in_words, zone_of
 from attncourse.grading.course.folders import folders_in, require_known
+from attncourse.grading.course.late import SECONDS_OF_DAY, days_begun
 from attncourse.grading.course.settings import read_settings
 from attncourse.grading.course.variants import variants_in
 from attncourse.grading.errors import UserError
@@ -25,7 +26,7 @@ from attncourse.grading.gradebook.read import (
 )
 from attncourse.grading.harmless import one_line
 from attncourse.grading.report import CellResult, Report, count, report_from_json
-from attncourse.grading.results.failures import Failure, failures
+from attncourse.grading.results.failures import Failure, failures_in
 
 Remark = Callable[[str], None]  # who hears what an export or a zip leaves out
 MISSING = "nothing handed in"  # which the counts say already
@@ -49,11 +50,11 @@ NO_POINTS = ("unreadable", "interrupted")  # what has no points at all, or not a
 
 @dataclass
 class StudentResult(SubmissionScores):
-    """One student and one assignment: the points that count, and what grading had to say.
+    """A student's result in an assignment: the points that count, and what the report says.
 
-    ``status`` is the report's, or "graded" where the gradebook alone knows of a submission.
-    ``source`` says where ``cells`` come from, "gradebook" or "report". The rest is how the
-    submission stands in the gradebook, where it does.
+    ``status`` is the report's, or "graded" if only the gradebook knows of a submission. ``source``
+    says where ``cells`` come from, "gradebook" or "report". The other fields are as in the
+    gradebook.
     """
 
     person: Person
@@ -83,18 +84,18 @@ class StudentResult(SubmissionScores):
 
     @property
     def why(self) -> str:
-        """Why a person should look, in one line."""
+        """Why a person should look at the submission, in one line; empty if nobody has to."""
         reasons = "; ".join(self.attention)
         return reasons or (self.status if self.status in NO_POINTS else "")
 
     @property
     def waits(self) -> str:
-        """One line that names what a person has to score before the points are final."""
+        """A line with the cells that a person has to score before points are final; or ""."""
         return f"waits for a person's score: {', '.join(self.waiting)}" if self.waiting else ""
 
     @property
     def older(self) -> str:
-        """One line that names what a person scored in an earlier grading, for whoever grades."""
+        """A line with the cells that a person scored before the last grading; or ""."""
         return f"{SCORED_BEFORE}: {', '.join(self.stale)}" if self.stale else ""
 
     @property
@@ -104,12 +105,12 @@ class StudentResult(SubmissionScores):
 
     @property
     def raw(self) -> float:
-        """The sum of the points, without what lateness costs."""
+        """The sum of the points, before a late penalty."""
         return math.fsum(cell.points for cell in self.cells.values())
 
     @property
     def score(self) -> float:
-        """The final score: a late penalty takes away what is there, and no more."""
+        """The final score: the points less the late penalty, at least 0."""
         return max(0.0, self.raw - self.penalty)
 
     @property
@@ -120,9 +121,9 @@ class StudentResult(SubmissionScores):
 
 @dataclass(frozen=True)
 class ClassResults:
-    """An assignment's results in the order of the students' ids.
+    """An assignment's results, in the order of the students' ids.
 
-    ``explanations`` holds, for each mistake that was seen, what one student was told.
+    ``explanations`` holds, for each mistake that was seen, what one student read of it.
     """
 
     assignment: str
@@ -134,29 +135,32 @@ class ClassResults:
 
     @cached_property
     def by_student(self) -> dict[str, StudentResult]:
-        """The results by the ids of students."""
+        """The results by student's id."""
         return {result.student: result for result in self.results}
 
     @property
     def waiting(self) -> str:
-        """Which cells wait for a person's score, and of how many students; empty if none does."""
+        """A line with the cells that wait for a person's score, of how many students each.
+
+        It is empty if none does.
+        """
         return tally_in_words(name for result in self.results for name in result.waiting)
 
     @property
     def stale(self) -> str:
-        """The same of cells that a person has scored before they were graded again."""
+        """A line with the cells that a person scored before they were graded again; or ""."""
         return tally_in_words(name for result in self.results for name in result.stale)
 
     @property
     def left_out(self) -> list[str]:
-        """A sentence on whoever has left, if only a report has stayed of them."""
+        """A line on people who have left and of whom only a report has stayed; none without any."""
         who = ", ".join(map(one_line, self.leftover))
         said = f"{who}: left out, for the gradebook and submitted/ know them no more; to delete "
         return [f"{said}what is left: attncourse forget ID"] if who else []
 
     @property
     def cells(self) -> dict[str, float]:
-        """The graded cells in their order, with their points."""
+        """The points of each graded cell, in the assignment's order."""
         maxima: dict[str, float] = {}
         for result in self.results:
             for name, cell in result.cells.items():
@@ -165,32 +169,34 @@ class ClassResults:
 
 
 def lateness_in_words(seconds: float, penalty: float, extension: float = 0.0) -> str:
-    """Say how late something was and what that costs; empty if it was in time."""
+    """Return how late something was and what that costs; "" if it was in time."""
     if not seconds and not penalty:
         return ""
     said = f"{span_in_words(seconds)} late" if seconds else "late"
+    if seconds > SECONDS_OF_DAY and seconds % SECONDS_OF_DAY:
+        said += f", {days_begun(seconds, 0)} days begun"
     if extension:
         said += f", with {span_in_words(extension * 86400)} more than others"
     return said + (f": {count(penalty, 'point')} taken off" if penalty else "")
 
 
 def tally_in_words(names: Iterable[str]) -> str:
-    """Return a line that says how many students have each of these cells."""
+    """Return a line on how many students have each of these cells."""
     counts = sorted(Counter(names).items())
     return ", ".join(f"{name} of {count(number, 'student')}" for name, number in counts)
 
 
-def people(classes: Iterable[ClassResults]) -> dict[str, Person]:
-    """Return everybody who is in one of the classes, by their id."""
+def people_in(classes: Iterable[ClassResults]) -> dict[str, Person]:
+    """Return everybody who is in one of these classes, by id."""
     return {r.student: r.person for results_of_class in classes for r in results_of_class.results}
 
 
 def class_results(
     course: Path, name: str, db: str | None = None, *, gradebook: bool = True
 ) -> ClassResults:
-    """Return the results of an assignment; raises ``UserError`` where there are none.
+    """Return the results of an assignment; raise ``UserError`` if there are none.
 
-    With ``gradebook`` false a course without a gradebook is read from its reports alone.
+    With ``gradebook`` False, a course without a gradebook is read from its reports alone.
     """
     zone = zone_of(read_settings(course))
     entered, known = None, {*folders_in(course / "solutions"), *folders_in(course / "reports")}
@@ -210,12 +216,15 @@ def class_results(
 
 
 def merged_results(course: Path, name: str, entered: AssignmentScores | None) -> ClassResults:
-    """Return every student's result, from reports and the gradebook (None: there is none)."""
+    """Return every student's result, from reports and the gradebook's scores.
+
+    ``entered`` is None where there is no gradebook.
+    """
     people = {person.id: person for person in entered.people} if entered else {}
     submissions, maxima = (entered.submissions, entered.maxima) if entered else ({}, {})
     results_by_student: dict[str, StudentResult] = {}
     explanations: dict[tuple[str, str], str] = {}
-    for student, report in reports(course, name):
+    for student, report in reports_in(course, name):
         person = people.get(student, Person(student))
         results_by_student[student] = from_report(person, name, report)
         if isinstance(report, Report):
@@ -235,7 +244,7 @@ def merged_results(course: Path, name: str, entered: AssignmentScores | None) ->
 def without_leftover(
     course: Path, merged: ClassResults, entered: AssignmentScores | None
 ) -> ClassResults:
-    """Return the results without people taken out of the gradebook and of ``submitted``."""
+    """Return the results without people who are in neither gradebook nor ``submitted``."""
     if entered is None:
         return merged
     known = {person.id for person in entered.people}
@@ -245,8 +254,11 @@ def without_leftover(
     return replace(merged, results=results, leftover=tuple(sorted(gone)))
 
 
-def reports(course: Path, name: str) -> Iterator[tuple[str, Report | str]]:
-    """Yield the reports on an assignment by student, in order; of one that cannot be read, why."""
+def reports_in(course: Path, name: str) -> Iterator[tuple[str, Report | str]]:
+    """Yield each student with a report on an assignment in ``reports``, in order, and the report.
+
+    In the place of a report that cannot be read stands a sentence that says why.
+    """
     place = course / "reports" / name
     if place.is_dir():
         for path in sorted(place.glob("*.json")):
@@ -255,9 +267,9 @@ def reports(course: Path, name: str) -> Iterator[tuple[str, Report | str]]:
 
 
 def read_report(path: Path) -> Report | str:
-    """Return the report in a file, or why it cannot be read and what to do."""
+    """Return the report in a file, or a sentence on why it cannot be read and what to do."""
     try:
-        return report_from_json(as_described()(json.loads(path.read_text(encoding="utf-8"))))
+        return report_from_json(report_validator()(json.loads(path.read_text(encoding="utf-8"))))
     except OSError as error:
         why = error.strerror or str(error)
     except (ValueError, RecursionError) as error:
@@ -268,8 +280,11 @@ def read_report(path: Path) -> Report | str:
 
 
 @cache
-def as_described() -> Callable[[object], dict]:
-    """Return a report's data as it is. Raises ``ValueError`` where the schema has it otherwise."""
+def report_validator() -> Callable[[object], dict]:
+    """Return a function that returns a report's data; it raises ``ValueError`` for bad data.
+
+    Bad is what the report's schema does not describe.
+    """
     import fastjsonschema  # which is not there on Gradescope
 
     schema = Path(__file__).parents[1] / "report.schema.json"
@@ -277,7 +292,7 @@ def as_described() -> Callable[[object], dict]:
 
 
 def from_report(person: Person, name: str, report: Report | str) -> StudentResult:
-    """Return a result with a report's points, for as long as the gradebook has none."""
+    """Return a student's result with the points of a report, until the gradebook has some."""
     if isinstance(report, str):
         return StudentResult(person, name, "graded", {}, attention=(report,))
     mended = [note for note in report.notes if any(word in note for word in MENDED)]
@@ -293,7 +308,7 @@ def from_report(person: Person, name: str, report: Report | str) -> StudentResul
         cells=dict(report.cells),
         source="report",
         mistakes=report.mistakes,
-        failures=failures(report),
+        failures=failures_in(report),
         notes=report.notes,
         attention=tuple(dict.fromkeys(attention)),
     )
@@ -302,7 +317,7 @@ def from_report(person: Person, name: str, report: Report | str) -> StudentResul
 def with_points(
     result: StudentResult, maxima: dict[str, float], scores: SubmissionScores | None
 ) -> StudentResult:
-    """Return a result with the gradebook's points; who handed in nothing has none of them."""
+    """Return a result with the gradebook's points; without a submission it has none."""
     if scores is None and result.handed_in:
         return result  # graded, but not entered into this gradebook
     scores = scores or SubmissionScores()

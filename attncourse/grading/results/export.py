@@ -1,4 +1,4 @@
-"""Exports of a gradebook: which results, in which format, to which files."""
+"""Exports of a gradebook: results in one of several formats, written to files."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -41,10 +41,10 @@ COLUMNS_BEHIND_CELLS: dict[str, Callable[[StudentResult], Value]] = {
 
 
 class OneFile(NamedTuple):
-    """A format that is one file: its name, and what makes its rows.
+    """A format that is one file: the file's name, and the function that makes its rows.
 
-    That takes class results, who hears remarks, and those of the ``options`` that the format has.
-    ``heads`` is how many rows are no student's.
+    The function takes class results, a function that hears remarks, and those of the ``options``
+    that the format has. ``heads`` is how many rows are no student's.
     """
 
     file: str
@@ -64,7 +64,7 @@ FORMATS = (*FILES, "gradescope")  # which is a folder of files
 
 @dataclass(frozen=True)
 class Exported:
-    """The result of an export: its path, how many rows or files, remarks on what is not in it."""
+    """The result of an export: its path, how many rows or files, remarks on what is left out."""
 
     path: Path
     number: int
@@ -83,7 +83,7 @@ def write_export(
     identifier: str | None = None,
     trust: str = "",
 ) -> Exported:
-    """Write an assignment's results, or with ``name`` None all assignments', in a format.
+    """Write an assignment's results or, with ``name`` None, all assignments', in a format.
 
     ``form`` is one of ``FORMATS``. ``roster`` is an export of Canvas', ``column`` the one of its
     columns to fill, ``identifier`` the column by which Moodle knows a student.
@@ -128,9 +128,9 @@ def write_export(
 
 
 def plain_rows(classes: list[ClassResults]) -> Iterator[list[Value]]:
-    """Yield the CSV format of our own: a row for each student and assignment.
+    """Yield the rows of the course's own CSV: the head, then one for each student and assignment.
 
-    The points of each graded cell stand in a column of its name; it is empty where the row's
+    The points of each graded cell are in a column of its name, which is empty where the row's
     assignment has no such cell.
     """
     cells = list(
@@ -149,7 +149,7 @@ def plain_rows(classes: list[ClassResults]) -> Iterator[list[Value]]:
 def write_gradescope(
     course: Path, classes: list[ClassResults], output: Path | None, remarks: list[str]
 ) -> Exported:
-    """Write a results.json for each submission, of several assignments into a folder each."""
+    """Write a results.json for each submission; of several assignments, into a folder each."""
     place = output or course / "reports"
     number, folder = 0, place
     for results_of_class in classes:

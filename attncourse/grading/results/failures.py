@@ -1,4 +1,4 @@
-"""Why points are missing where no mistake was recognised, in words that can be counted."""
+"""Failures: why points are missing where no mistake was recognised, in words to be counted."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -10,15 +10,15 @@ MAX_CHARACTERS_OF_FAILURE = 100  # characters; two that differ only behind them 
 
 
 class Failure(NamedTuple):
-    """An exercise, what is wrong in words that others' answers can share, and one example."""
+    """An exercise, what is wrong in words that other answers can share, and one example."""
 
     exercise: str
     what: str
     example: str = ""
 
 
-def failures(report: Report) -> tuple[Failure, ...]:
-    """Return the failures without a name in a report, each once, in the order of the tests."""
+def failures_in(report: Report) -> tuple[Failure, ...]:
+    """Return the failures in a report, each once, in the order of the tests."""
     if report.status in ("missing", "unreadable"):
         return ()
     all_failures = [*failures_of_verdicts(report), *failures_of_cells(report)]
@@ -28,7 +28,7 @@ def failures(report: Report) -> tuple[Failure, ...]:
 
 
 def failures_of_verdicts(report: Report) -> Iterator[Failure]:
-    """Yield the failures that verdicts report: the symptom, or the first criterion that failed."""
+    """Yield the failures that verdicts show: a symptom, or else the first failed criterion."""
     for verdict in report.verdicts:
         failed = verdict.get("failed")
         if not failed or verdict.get("mistake"):
@@ -44,7 +44,10 @@ def failures_of_verdicts(report: Report) -> Iterator[Failure]:
 
 
 def failures_of_cells(report: Report) -> Iterator[Failure]:
-    """Yield the failures of tests without a verdict; hidden tests count where all others passed."""
+    """Yield the failures of tests that made no verdict.
+
+    A hidden test counts if all other tests of its exercise passed.
+    """
     judged = {verdict.get("cell") for verdict in report.verdicts}
     lost = {g for g, cell in report.cells.items() if cell.points < cell.maximum - TOLERANCE}
     for grade_id in report.cells:
@@ -56,7 +59,7 @@ def failures_of_cells(report: Report) -> Iterator[Failure]:
 
 
 def first_line_of_failure(text: str) -> str:
-    """Return the first line, as far as it tells one failure from another."""
+    """Return the first line of a text, shortened, to tell failures apart by."""
     return shortened_text(
         " ".join(text.strip().partition("\n")[0].split()), MAX_CHARACTERS_OF_FAILURE
     )

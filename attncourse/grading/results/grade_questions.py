@@ -1,10 +1,4 @@
-"""Students' questions on their grades: text files beside the feedback, answered in a table.
-
-``feedback/STUDENT/question-ASSIGNMENT.txt`` is what a student has written; a line that begins with
-the name of an exercise and a colon begins a question on it. An answer becomes a part of nbgrader's
-comment on the exercise, so it stands in the next feedback page, and in the formgrader. Who answered
-what and when is kept in ``ANSWERED``.
-"""
+"""Students' questions on their grades: text files beside the feedback, and their answers."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +10,7 @@ from typing import Any
 
 from attncourse.grading.course.folders import find_assignment, folders_in
 from attncourse.grading.errors import UserError
-from attncourse.grading.files import in_turn, replace_bytes, replace_file
+from attncourse.grading.files import one_process_at_a_time, replace_bytes, replace_file
 from attncourse.grading.gradebook.connection import find_gradebook
 from attncourse.grading.gradebook.manual_grading import CommentEdit, edit_comments
 from attncourse.grading.harmless import made_visible, one_line, shortened_text
@@ -36,7 +30,7 @@ MAX_BYTES_OF_QUESTIONS = 100_000  # of a file that is taken for questions
 
 @dataclass(frozen=True)
 class GradeQuestion:
-    """A student's question about an assignment's grade, and its answer as far as there is one.
+    """A student's question on a grade, and its answer, "" while there is none.
 
     ``exercise`` is empty where the question names none; ``day`` is that of its file.
     """
@@ -48,20 +42,20 @@ class GradeQuestion:
     answer: str = ""
 
     def is_asked_in(self, row: dict[str, str]) -> bool:
-        """True if a row of a table is about this question, whatever exercise it adds to it."""
+        """True if a table's row is about this question; the row may add an exercise to it."""
         is_same = row.get("student", "").strip() == self.student and (
-            as_compared(row.get("question", "")) == as_compared(self.text)
+            comparable_text(row.get("question", "")) == comparable_text(self.text)
         )
         return is_same and self.exercise in ("", row.get("exercise", "").strip())
 
 
-def as_compared(text: str) -> str:
-    """Return a text without what a spreadsheet may change: spaces, and apostrophes before signs."""
+def comparable_text(text: str) -> str:
+    """Return a text without spaces and apostrophes, which a spreadsheet may change."""
     return re.sub(r"[\s']+", "", text)
 
 
 def keep_question(course: Path, name: str, student: str, data: bytes) -> bool:
-    """Put a file that asks about a grade beside the student's feedback; False if it is there."""
+    """Put a file with questions beside a student's feedback; return False if it is there."""
     if len(data) > MAX_BYTES_OF_QUESTIONS:
         raise UserError(f"questions are read up to {MAX_BYTES_OF_QUESTIONS // 1000} kB")
     kept_files = question_files(course, name, student)
@@ -75,7 +69,7 @@ def keep_question(course: Path, name: str, student: str, data: bytes) -> bool:
 
 
 def question_files(course: Path, name: str, student: str) -> list[Path]:
-    """Return the files with a student's questions on an assignment, in their order."""
+    """Return the files with a student's questions on an assignment, in order."""
     wanted = re.compile(rf"question-{re.escape(name)}(?:-(\d{{1,6}}))?\.txt")
     numbered_paths = []
     for path in (course / "feedback" / student).glob("question-*.txt"):
@@ -86,7 +80,7 @@ def question_files(course: Path, name: str, student: str) -> list[Path]:
 
 
 def questions_on(course: Path, name: str) -> list[GradeQuestion]:
-    """Return all questions on an assignment, student by student, with their answers."""
+    """Return all questions on an assignment with their answers, student by student."""
     exercises = exercise_names(find_assignment(course, name))
     _, answered = records_in(course / "reports" / name / ANSWERED)
     questions: dict[GradeQuestion, None] = {}  # a question that is asked twice is one
@@ -99,7 +93,7 @@ def questions_on(course: Path, name: str) -> list[GradeQuestion]:
 
 
 def with_known_answer(question: GradeQuestion, rows: list[dict[str, str]]) -> GradeQuestion:
-    """Return the question with the last answer that these rows have to it, and its exercise."""
+    """Return a question with the last answer to it in these rows, and the row's exercise."""
     mine = [row for row in rows if question.is_asked_in(row)]
     if not mine:
         return question
@@ -107,10 +101,10 @@ def with_known_answer(question: GradeQuestion, rows: list[dict[str, str]]) -> Gr
 
 
 def exercise_names(assignment: Assignment) -> dict[str, str]:
-    """Return the grade id of each answer by what a student may call it, in small letters.
+    """Return the grade ids of answers by the names that a student may use, in small letters.
 
-    Those are the grade id, with and without the chapter before it, and a written answer's heading,
-    which is what the feedback page calls it.
+    These names are the grade id, with and without the chapter before it, and a written answer's
+    heading, which is its name on the feedback page.
     """
     chapter = assignment.name.partition("_")[2]
     ids_by_name = {}
@@ -125,7 +119,7 @@ def exercise_names(assignment: Assignment) -> dict[str, str]:
 
 
 def questions_in(text: str, exercises: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield each question of a text with its exercise, which is empty where none is named."""
+    """Yield the exercise and the text of each question in a text; "" if it names no exercise."""
     questions: list[tuple[str, list[str]]] = [("", [])]
     for line in made_visible(text).split("\n"):
         before, colon, after = line.partition(":")
@@ -140,7 +134,7 @@ def questions_in(text: str, exercises: dict[str, str]) -> Iterator[tuple[str, st
 
 
 def unanswered_questions(course: Path, name: str | None = None) -> dict[str, list[GradeQuestion]]:
-    """Return the questions without an answer by their assignment, of all where none is named."""
+    """Return the questions without an answer, by assignment; of all if ``name`` is None."""
     names = folders_in(course / "solutions") if name is None else [name]
     files = list((course / "feedback").glob("*/question-*.txt"))
     questions_by_name = {}
@@ -155,7 +149,7 @@ def unanswered_questions(course: Path, name: str | None = None) -> dict[str, lis
 
 
 def question_lines(questions: dict[str, list[GradeQuestion]]) -> list[str]:
-    """Return a line for each question, and what to do next."""
+    """Return a line for each question, and lines on what to do next."""
     lines = [
         f"{name}  {question.student}  {question.exercise or '(no exercise)'}  asked "
         f"{question.day}: {one_line(question.text, 100)}"
@@ -168,7 +162,10 @@ def question_lines(questions: dict[str, list[GradeQuestion]]) -> list[str]:
 
 
 def write_questions(course: Path, name: str) -> tuple[Path, int, int]:
-    """Write the questions on an assignment as a table: its place, how many, how many are open."""
+    """Write the questions on an assignment as a table; return its path and two numbers.
+
+    The numbers are of all questions, and of the unanswered ones.
+    """
     questions = sorted(questions_on(course, name), key=lambda q: (bool(q.answer), q.exercise))
     if not questions:
         raise UserError(
@@ -186,7 +183,7 @@ def write_questions(course: Path, name: str) -> tuple[Path, int, int]:
 
 @dataclass(frozen=True)
 class GivenAnswer:
-    """An answer to enter: the question with the answer before, its exercise, the answer now."""
+    """An answer to enter: the question with the answer before, its exercise, the new answer."""
 
     question: GradeQuestion
     exercise: str
@@ -196,10 +193,10 @@ class GivenAnswer:
 def enter_question_answers(
     course: Path, name: str, path: Path, db: str | None = None
 ) -> tuple[int, list[str]]:
-    """Enter the answers of such a table; return their number, and to whom they are.
+    """Enter the answers in such a table; return their number, and a line on whose they are.
 
-    An empty answer leaves what there is. Raises ``UserError`` before anything is entered where a
-    row is nobody's question or names no exercise of the assignment.
+    An empty answer leaves what there is. Raises ``UserError`` before anything is entered, for a row
+    that is nobody's question or names no exercise of the assignment.
     """
     answers = answers_in_table(course, name, path)
     edits = [
@@ -212,7 +209,7 @@ def enter_question_answers(
 
 
 def answers_in_table(course: Path, name: str, path: Path) -> list[GivenAnswer]:
-    """Return the answers of a table that are new or other than before."""
+    """Return the answers in a table that are new or changed."""
     if not path.is_file():
         raise UserError(f"{path} is not there: attncourse questions {name} makes one")
     head = (rows_in(path) or [[]])[0]
@@ -242,7 +239,7 @@ def answers_in_table(course: Path, name: str, path: Path) -> list[GivenAnswer]:
 
 
 def with_answer(answer: GivenAnswer, comment: str) -> str:
-    """Return a comment with the answer in the place of the one before, or behind the rest."""
+    """Return a comment with a new answer, in place of the earlier one or behind the rest."""
     new = answer_in_comment(answer.question.text, answer.text)
     old = answer_in_comment(answer.question.text, answer.question.answer)
     if answer.question.answer and old in comment:
@@ -251,24 +248,24 @@ def with_answer(answer: GivenAnswer, comment: str) -> str:
 
 
 def answer_in_comment(question: str, answer: str) -> str:
-    """Return a question and its answer as they stand in a comment."""
+    """Return the text of a question and its answer in a comment."""
     return f"You asked: {question}\nAnswer: {answer}"
 
 
 def note_answers(course: Path, name: str, answers: list[GivenAnswer]) -> None:
-    """Add to the log who answered what and when, as far as this machine knows who one is."""
+    """Add to the log who entered which answers, and when."""
     if not answers:
         return
     place = course / "reports" / name / ANSWERED
-    with in_turn(place):
+    with one_process_at_a_time(place):
         before: list[Any] = [[*row.values()] for row in records_in(place)[1]]
         now, who = datetime.now(UTC).isoformat(timespec="seconds"), user_here()
         new = [(now, who, g.question.student, g.exercise, g.question.text, g.text) for g in answers]
         replace_file(place, csv_table([ANSWERED_HEAD, *before, *new]))
 
 
-def open_in_words(course: Path, name: str) -> str:
-    """Return that questions on an assignment are open, in a sentence; empty where none is."""
+def open_questions_in_words(course: Path, name: str) -> str:
+    """Return a sentence on how many questions on an assignment are open; "" for none."""
     open_questions = unanswered_questions(course, name).get(name, [])
     if not open_questions:
         return ""

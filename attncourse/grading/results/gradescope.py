@@ -1,12 +1,4 @@
-"""Results as Gradescope's autograders give them, a results.json for each submission.
-
-See "Autograder Specifications", section "Output format",
-https://gradescope-autograders.readthedocs.io/en/latest/specs/: an overall ``score`` that overrides
-the tests' sum, ``execution_time`` in seconds, ``output``, ``visibility`` and ``stdout_visibility``,
-``extra_data``, and ``gradescope_tests``, each with ``score``, ``max_score``, ``status``, ``name``,
-``number``, ``output``, ``tags`` and ``visibility``; texts have a format, of which "text" is the one
-that runs nothing.
-"""
+"""Results for Gradescope's autograders: a results.json for each submission."""
 
 import json
 from collections.abc import Iterator
@@ -28,7 +20,7 @@ MAX_OUTPUT_WIDTH = 20_000  # characters of one output
 def results_files(
     course: Path, results_of_class: ClassResults, remark: Remark
 ) -> Iterator[tuple[str, str]]:
-    """Yield the students who handed in something, each with the content of their results.json."""
+    """Yield each student who handed in, and the content of their results.json."""
     for r in results_of_class.results:
         if not r.handed_in:
             remark(f"{one_line(r.student)} handed in nothing: no file")
@@ -41,13 +33,13 @@ def results_files(
 
 
 def is_folder(name: str) -> bool:
-    """True if a name can be a folder's, and leads nowhere else."""
+    """True if a name can be a folder's, and leads to no other folder."""
     unfit = any(c in name for c in '/\\\0:*?"<>|') or len(name.encode("utf-8", "replace")) > 200
     return bool(name.strip(" .")) and not unfit and name.isprintable()
 
 
 def results_json(r: StudentResult, report: Report | None) -> dict[str, Any]:
-    """Return one submission's results, with the points of the gradebook."""
+    """Return the data of one submission's results.json, with the gradebook's points."""
     said = [r.lateness] if r.lateness else []
     if r.status != "graded":
         said.append(f"status: {r.status}")
@@ -74,7 +66,7 @@ def results_json(r: StudentResult, report: Report | None) -> dict[str, Any]:
 
 
 def gradescope_tests(r: StudentResult, report: Report | None) -> Iterator[dict[str, Any]]:
-    """Yield the graded cells as Gradescope's tests, with the verdicts that were made in each."""
+    """Yield a test of Gradescope's for each graded cell, with the verdicts made in it."""
     for place, (name, cell) in enumerate(r.cells.items(), start=1):
         verdicts = [v for v in report.verdicts if v.get("cell") == name] if report else []
         texts = [str(v.get("text") or "") for v in verdicts] or [cell.message]
@@ -97,5 +89,5 @@ def gradescope_tests(r: StudentResult, report: Report | None) -> Iterator[dict[s
 
 
 def fitted_text(text: str) -> str:
-    """Return a text that JSON and a database can hold, of bearable length."""
+    """Return a text that JSON and a database can hold, cut where it is very long."""
     return shortened_text(made_visible(text), MAX_OUTPUT_WIDTH)

@@ -1,7 +1,8 @@
-"""The late days of a term: of so many that everybody has, who takes which for what.
+"""The late days of a term: how many each student takes of those allowed, and for what.
 
-The table is one of extensions, with more columns: put in the place of ``extensions.csv`` it counts
-from the next grading on. Days begun count, by the class's clocks, those given by a person aside.
+The worksheet is a table of extensions with more columns: put in the place of ``extensions.csv`` it
+counts from the next grading on. Days begun count, by the class's clocks; days granted by a person
+are not among them.
 """
 
 import math
@@ -42,12 +43,13 @@ LATE_DAYS_HEAD = (
 MOMENTS = ("due", "handed_in")
 
 
-def late_days(
+def write_late_days_worksheet(
     course: Path, allowed: float, output: Path | None = None, db: str | None = None
 ) -> tuple[Path, int]:
-    """Write the worksheet; return its path and how many are in it: late, or with an extension.
+    """Write the worksheet; return its path and the number of its rows.
 
-    The days go to assignments in the order in which they were due, for as long as there are any.
+    A row is a submission that was late or has an extension. Late days go to assignments in the
+    order of their due dates, as long as a student has any.
     """
     if not (math.isfinite(allowed) and allowed >= 0):
         raise UserError(f"--late-days: expected a number of days, 0 or more, got {allowed:g}")

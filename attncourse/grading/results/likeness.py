@@ -16,14 +16,15 @@ AT_ONCE = 2000  # columns of a table that is never there as a whole
 
 
 def most_of_versions(pairs: np.ndarray, firsts: np.ndarray) -> np.ndarray:
-    """Return the most that any version of one's answers says, with a row for each person."""
+    """Return the largest value over the versions of two persons, a row and a column each."""
     return np.maximum.reduceat(np.maximum.reduceat(pairs, firsts, axis=0), firsts, axis=1)
 
 
 def likeness_matrix(answers: list[Prints], n: int, firsts: np.ndarray) -> np.ndarray:
-    """Return how alike each two answers are, 0 to 1: their shared fingerprints over all they have.
+    """Return how alike any two answers are, 0 to 1: shared fingerprints over all of both.
 
-    What is rare among the first ``n`` students counts for more, what all of these have for nothing.
+    A fingerprint that few of the first ``n`` students have counts for more, one that all of them
+    have for nothing.
     """
     owners = np.searchsorted(firsts, np.arange(len(answers)), side="right") - 1
     holders: dict[tuple[str, ...], list[int]] = {}
@@ -45,11 +46,11 @@ def likeness_matrix(answers: list[Prints], n: int, firsts: np.ndarray) -> np.nda
     return shared / np.maximum(is_own[:, None] + is_own - shared, 1e-9)
 
 
-def bits_of(alike: np.ndarray, n: int, firsts: np.ndarray) -> np.ndarray:
-    """Return how telling, in bits, it is that two answers are as alike as they are.
+def bits_of_likeness(alike: np.ndarray, n: int, firsts: np.ndarray) -> np.ndarray:
+    """Return how telling it is, in bits, that two answers are as alike as they are.
 
-    It is nothing where the others among the first ``n`` are as alike to them, and log2(n / 2) where
-    two of these are the same and nobody else has the like.
+    0 where the others among the first ``n`` are as alike to them, and log2(n / 2) where two of
+    these are the same and nobody else has the like.
     """
     written = np.maximum.reduceat(np.diag(alike), firsts)[:n] > 0
     students = np.maximum.reduceat(alike, firsts, axis=1)
@@ -66,7 +67,10 @@ def bits_of(alike: np.ndarray, n: int, firsts: np.ndarray) -> np.ndarray:
 def pairs_by_chance(
     bits_by_exercise: dict[str, np.ndarray], n: int, pairs: tuple, bits: np.ndarray, seed: int
 ) -> np.ndarray:
-    """Return how many of these pairs reach as many bits when answers are shuffled."""
+    """Return how many pairs would reach as many bits if answers were dealt out at random.
+
+    ``pairs`` are two arrays of row numbers; the result has one number for each of the ``bits``.
+    """
     rng = np.random.default_rng(seed)
     deals = int(np.clip(MAX_PAIRS // max(len(bits), 1), 20, MAX_DEALS))
     order, dealt = np.arange(len(next(iter(bits_by_exercise.values())))), []

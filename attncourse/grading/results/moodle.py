@@ -19,7 +19,7 @@ from attncourse.grading.errors import UserError
 from attncourse.grading.gradebook.read import Person
 from attncourse.grading.harmless import one_line
 from attncourse.grading.report import shown_mistakes
-from attncourse.grading.results.class_results import ClassResults, Remark, StudentResult, people
+from attncourse.grading.results.class_results import ClassResults, Remark, StudentResult, people_in
 from attncourse.grading.spreadsheet import Rows, Value, csv_cell
 
 IDENTIFIERS = {
@@ -32,12 +32,12 @@ MAX_GRADE = 100  # a grade above it needs the site's setting "unlimited grades"
 
 
 def moodle_rows(classes: list[ClassResults], remark: Remark, identifier: str | None = None) -> Rows:
-    """Return a row for each student: who, then for each assignment the grade and the feedback."""
+    """Return rows for Moodle: the head, then each student with grades and feedback."""
     identifier = identifier or "username"
     if identifier not in IDENTIFIERS:
         raise UserError(f"--id: expected one of {', '.join(IDENTIFIERS)}, got {identifier}")
     label, value_of = IDENTIFIERS[identifier]
-    known = identifiers_by_student(people(classes), value_of, label, remark)
+    known = identifiers_by_student(people_in(classes), value_of, label, remark)
     if not known:
         raise UserError(f"no student has a usable {label} in the gradebook: try another --id")
     head: list[Value] = [label]
@@ -62,7 +62,10 @@ def moodle_rows(classes: list[ClassResults], remark: Remark, identifier: str | N
 def identifiers_by_student(
     students: dict[str, Person], value_of: Callable[[Person], str], label: str, remark: Remark
 ) -> dict[str, str]:
-    """Return the identifiers by student, of those who have one that is theirs alone."""
+    """Return the identifier of each student who has one that nobody else has.
+
+    ``remark`` hears of the others; ``label`` is what the identifier is called.
+    """
     values = {student: value_of(person).strip() for student, person in students.items()}
     owners: dict[str, list[str]] = defaultdict(list)
     known = {}
@@ -83,9 +86,9 @@ def identifiers_by_student(
 
 
 def moodle_feedback(r: StudentResult) -> str:
-    """Return a student's feedback as the HTML that Moodle accepts for it.
+    """Return a student's feedback as HTML that Moodle accepts.
 
-    Without markup of the submission's own. Backslashes are written as entities, because PHP reads
+    A submission's own markup is not in it. Backslashes are written as entities, because PHP reads
     one before a quote as an escape; so are signs with which a spreadsheet could begin a formula.
     """
     said = shown_mistakes(r.mistakes)

@@ -1,4 +1,4 @@
-"""The class report as one HTML page that asks nothing of any network: its template, filled in."""
+"""The class report as an HTML page: a template, filled in, that loads nothing from elsewhere."""
 
 import base64
 import hashlib
@@ -26,7 +26,10 @@ MAX_TABLE_ROWS, MAX_ROWS_TO_LOOK_AT = 12, 100  # rows of the other tables
 
 
 def write_page(course: Path, summary: Summary, place: Path | None = None) -> Path:
-    """Write the page, in ``reports`` if no place is named; each student's feedback is a link."""
+    """Write the page, in ``reports`` if no place is named; return its path.
+
+    It links to each student's feedback page.
+    """
     name = summary.results.assignment
     place = place or course / "reports" / name / "index.html"
     pages = {r.student: feedback_page(course, r.student, name) for r in summary.students}
@@ -36,7 +39,7 @@ def write_page(course: Path, summary: Summary, place: Path | None = None) -> Pat
 
 
 def feedback_page(course: Path, student: str, name: str) -> Path | None:
-    """Return where a student's feedback page is, nbgrader's too; None if no folder is called so."""
+    """Return the path of a student's feedback page; None if no folder can be called so."""
     known = is_folder(student)
     return course / "feedback" / student / name / f"{name}.html" if known else None
 
@@ -44,14 +47,14 @@ def feedback_page(course: Path, student: str, name: str) -> Path | None:
 def class_page(
     summary: Summary, made: datetime | None = None, links: dict[str, str] | None = None
 ) -> str:
-    """Return the page. Texts of submissions are escaped, and no script may run but its own."""
+    """Return the page's HTML, in which texts of submissions are escaped and run nothing."""
     script = (HERE / "page.js").read_text(encoding="utf-8")
     students = list(summary.students)
     if len(students) > MAX_ROWS:
         students = sorted(students, key=lambda r: (not r.needs_person, *order_of_urgency(r)))[
             :MAX_ROWS
         ]
-    return template(HERE / "page.html.j2").render(
+    return load_template(HERE / "page.html.j2").render(
         summary=summary,
         links=links or {},
         students=students,
@@ -65,8 +68,8 @@ def class_page(
 
 
 @cache
-def template(path: Path) -> Template:
-    """Return a template, with what it needs to write numbers and texts."""
+def load_template(path: Path) -> Template:
+    """Return a template, with filters that write numbers and texts."""
     made: Any = Environment(
         loader=FileSystemLoader(path.parent),
         autoescape=True,
@@ -87,16 +90,16 @@ def template(path: Path) -> Template:
 
 
 def text_markup(value: str, limit: int = 200) -> Markup:
-    """Return a text of anybody's, fit to stand in the page; `code` in backquotes is set as such."""
+    """Return anybody's text as safe HTML; `code` in backquotes is set as code."""
     return Markup(re.sub("`([^`]*)`", r"<code>\1</code>", str(escape(one_line(value, limit)))))
 
 
 def name_markup(value: str, limit: int = 80) -> Markup:
-    """Return a name of code or a student that may break behind underscores, dots and hyphens."""
+    """Return a name as HTML that may break behind underscores, dots and hyphens."""
     return Markup(re.sub(r"([_.-])(?=.)", r"\1<wbr>", str(escape(one_line(value, limit)))))
 
 
 def mistakes_in_a_line(mistakes: tuple[tuple[str, str], ...]) -> Markup:
-    """Return the first few mistakes of a student in one line."""
+    """Return a student's first few mistakes in one line of HTML."""
     shown = "; ".join(one_line(s, 90) for s in shown_mistakes(mistakes[:3]))
     return text_markup(shown + ("; …" if len(mistakes) > 3 else ""), 300)

@@ -1,4 +1,4 @@
-"""Pairs of submissions that are alike, for a person to look at: no accusation.
+"""Pairs of submissions that are alike, for a person to look at: it is no accusation.
 
 Short right answers are alike by nature. So what two answers share counts by how rare it is in the
 class, in bits: what two of 32 have counts 4, what all have counts nothing. And it is said how many
@@ -18,12 +18,12 @@ from attncourse import STEMS
 from attncourse.grading.course.folders import (
     find_assignment,
     find_students,
+    read_record,
     read_submissions,
-    record_of,
 )
 from attncourse.grading.errors import Unreadable, UserError
 from attncourse.grading.results.likeness import (
-    bits_of,
+    bits_of_likeness,
     likeness_matrix,
     most_of_versions,
     pairs_by_chance,
@@ -31,9 +31,9 @@ from attncourse.grading.results.likeness import (
 from attncourse.grading.submission.fingerprints import (
     MAX_COMPARED_CHARS,
     Prints,
-    answers_of,
     fingerprints,
-    given_by,
+    fingerprints_by_exercise,
+    fingerprints_of_given,
 )
 from attncourse.grading.submission.notebook import Assignment, read_submission_cells
 from attncourse.grading.submission.syntax import parse_or_none
@@ -46,10 +46,10 @@ Answers = dict[str, Prints]  # by exercise
 
 @dataclass(frozen=True)
 class Likeness:
-    """Two who answered alike, and how alike.
+    """Two students, or a student and a published answer, and how alike their answers are.
 
-    In bits, in how many pairs are expected to be as alike by chance, and in each exercise from 0
-    to 1.
+    ``bits`` say how telling that is, ``by_chance`` how many pairs are expected to be as alike by
+    chance, ``exercises`` how alike each answer is, 0 to 1.
     """
 
     first: str
@@ -61,7 +61,7 @@ class Likeness:
 
 @dataclass(frozen=True)
 class Likenesses:
-    """Every pair, the most alike first; who was compared, and who could not be, and why."""
+    """All pairs, the most alike first; how many were compared, and who could not be, and why."""
 
     pairs: tuple[Likeness, ...]
     compared: int
@@ -74,8 +74,8 @@ class Likenesses:
 
 
 def similar_pairs(course: Path, name: str) -> Likenesses:
-    """Return the pairs of an assignment's class, and of its students with the published answers."""
-    assignment, rows = find_assignment(course, name), record_of(course, name)
+    """Return the pairs of an assignment's submissions, with each other and published answers."""
+    assignment, rows = find_assignment(course, name), read_record(course, name)
     students: dict[str, tuple[Answers, ...]] = {}
     left_out, groups = [], set()
     for submission in read_submissions(course, name, find_students(course, name)):
@@ -94,7 +94,7 @@ def similar_pairs(course: Path, name: str) -> Likenesses:
             answers = tuple(
                 answers_of_version
                 for v in versions
-                if (answers_of_version := answers_of(v, assignment))
+                if (answers_of_version := fingerprints_by_exercise(v, assignment))
             )
             if not answers:
                 raise Unreadable("nothing was written")
@@ -114,18 +114,18 @@ def similar_pairs(course: Path, name: str) -> Likenesses:
             )
     if len(students) < 2:
         raise UserError(f"{name}: there are no two submissions to compare")
-    likenesses = compare(students, published_answers(assignment, course))
+    likenesses = compare_all(students, published_answers(assignment, course))
     return Likenesses(likenesses, len(students), tuple(left_out))
 
 
 def published_answers(assignment: Assignment, course: Path) -> dict[str, Answers]:
-    """Return the answers that anybody can read, by where they stand.
+    """Return the answers that anybody can read, by where that is.
 
-    In the solved notebook, in the package, and in what the chapter's page has *in one piece*, where
-    the course has its book.
+    That is in the solved notebook, in the package, and in what the chapter's page has *in one
+    piece*, if the course has its book.
     """
     cells = {c.grade_id: c.source for c in assignment.cells if c.solution and c.code}
-    given_fingerprints = given_by(assignment)
+    given_fingerprints = fingerprints_of_given(assignment)
     answers_by_source: dict[str, Answers] = {PUBLISHED: {}, PACKAGE: {}, PAGE: {}}
     for name, source in cells.items():
         tree = parse_or_none(source)
@@ -152,18 +152,18 @@ DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def listing_cell(page: str) -> str:
-    """Return the cell of a page that holds the chapter's mechanism whole; empty where none does."""
+    """Return the cell of a page that has the whole mechanism in one piece; "" if none does."""
     cell = r"^```\{code-cell\}[^\n]*\n---\n((?:(?!^---$).)*?)^---\n(.*?)^```$"
     cells = re.findall(cell, page, re.DOTALL | re.MULTILINE)
     return next((code for options, code in cells if "in-one-piece" in options), "")
 
 
-def compare(
+def compare_all(
     students: dict[str, tuple[Answers, ...]], others: dict[str, Answers], seed: int = 0
 ) -> tuple[Likeness, ...]:
-    """Return the pairs of students, and of students with others, the most alike first.
+    """Return the pairs of students, and of students with ``others``, the most alike first.
 
-    A student has several answers where a file holds several versions of them.
+    A student has several answers to an exercise where a file holds several versions.
     """
     everybody = students | {name: (answers,) for name, answers in others.items()}
     names, n = list(everybody), len(students)
@@ -175,7 +175,8 @@ def compare(
         for e in exercises
     }
     bits_by_exercise = {
-        e: most_of_versions(bits_of(matrix, n, firsts), firsts) for e, matrix in each.items()
+        e: most_of_versions(bits_of_likeness(matrix, n, firsts), firsts)
+        for e, matrix in each.items()
     }
     same = {e: most_of_versions(matrix, firsts) for e, matrix in each.items()}
     total = sum(bits_by_exercise.values(), start=np.zeros((len(names), len(names))))

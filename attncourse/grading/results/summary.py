@@ -1,4 +1,4 @@
-"""A class at a glance: counts, distribution, exercises, mistakes, who needs a person."""
+"""A class at a glance: counts, distribution, exercises, mistakes, whom to look at."""
 
 import math
 import statistics
@@ -20,10 +20,10 @@ STATUSES = ("graded", "interrupted", "unreadable", "missing")
 
 @dataclass(frozen=True)
 class ExerciseFigures:
-    """The figures of a class on one exercise.
+    """A class's figures on one exercise.
 
-    Shares are of the submissions that wait for nobody's score of it; they are ``settled`` once
-    those are at least half of what was handed in.
+    Shares are of the submissions that do not wait for a person's score of it; they are ``settled``
+    once those are at least half of what was handed in.
     """
 
     name: str
@@ -35,7 +35,7 @@ class ExerciseFigures:
 
     @property
     def shares(self) -> tuple[str, str, str]:
-        """Mean, full marks and zero, to be shown."""
+        """The mean, the share of full marks and the share of zeros, as they are shown."""
         values = (self.mean, self.full, self.zero)
         mean, full, zero = (f"{share:.0%}" if self.settled else "–" for share in values)
         return mean, full, zero
@@ -43,7 +43,7 @@ class ExerciseFigures:
 
 @dataclass(frozen=True)
 class Bin:
-    """A step of the distribution: scores from ``low`` to ``high`` and how many have one."""
+    """A bar of the distribution: how many scores are from ``low`` to ``high``."""
 
     low: float
     high: float
@@ -51,15 +51,15 @@ class Bin:
 
     @property
     def label(self) -> str:
-        """The step as a diagram names it."""
+        """The bar's range, as a diagram names it."""
         return f"{self.low:g}" if self.low >= self.high else f"{self.low:g}–{self.high:g}"
 
 
 @dataclass(frozen=True)
 class SeenMistake:
-    """One that was seen, in how many submissions, and what a student was told.
+    """A mistake, the number of submissions that show it, and what one student read of it.
 
-    Of a failure without a name, ``name`` says what it looks like.
+    For a failure that has no name, ``name`` says what it looks like.
     """
 
     exercise: str
@@ -69,10 +69,10 @@ class SeenMistake:
 
 
 class Summary:
-    """The summary of a class for ``attncourse report``. Figures are of what was handed in."""
+    """A class's figures for ``attncourse report``; they are of what was handed in."""
 
     def __init__(self, results_of_class: ClassResults) -> None:
-        """Work out the figures of a class."""
+        """Compute the figures of a class."""
         self.results, self.students = results_of_class, results_of_class.results
         self._known = [r for r in self.students if r.handed_in]
         scores = [r.score for r in self._known]
@@ -87,7 +87,7 @@ class Summary:
         self.bins = tuple(histogram(scores, self.maximum))
         self.exercises = tuple(exercise_figures(results_of_class, self._known))
         self.mistakes, self.failures = (
-            tuple(mistakes(results_of_class)),
+            tuple(seen_mistakes(results_of_class)),
             tuple(unnamed_failures(results_of_class)),
         )
         self.attention = sorted((r for r in self.students if r.needs_person), key=order_of_urgency)
@@ -101,7 +101,7 @@ class Summary:
 
     @property
     def fullest(self) -> str:
-        """Where most students are, in a sentence, or the largest groups of them."""
+        """A sentence on where most students are, or the largest groups of them."""
         top = max(bin.count for bin in self.bins)
         labels = [bin.label for bin in self.bins if bin.count == top]
         share = f"{top} of {self.handed_in}"
@@ -115,7 +115,7 @@ class Summary:
 
     @property
     def waits(self) -> str:
-        """A sentence on what is left for a person to score; empty if nothing is."""
+        """A sentence on what a person has still to score; "" if nothing."""
         said = []
         if waiting := self.results.waiting:
             said.append(f"A person's score is still missing for {waiting}: open the formgrader.")
@@ -125,7 +125,7 @@ class Summary:
 
     @property
     def sources(self) -> str:
-        """Where the points come from, in a sentence."""
+        """A sentence on where the points come from."""
         alone = sum(r.source == "report" for r in self._known)
         manual = sum(bool(r.manual) for r in self._known)
         late = sum(r.penalty > 0 for r in self._known)
@@ -138,7 +138,7 @@ class Summary:
 
 
 def quartiles(scores: list[float]) -> tuple[float, float, float]:
-    """Lower quartile, median and upper quartile; zeros where there are no scores."""
+    """Return lower quartile, median and upper quartile; zeros without any scores."""
     if len(scores) < 2:
         return (scores[0],) * 3 if scores else (0.0, 0.0, 0.0)
     low, middle, high = statistics.quantiles(scores, n=4, method="inclusive")
@@ -146,7 +146,7 @@ def quartiles(scores: list[float]) -> tuple[float, float, float]:
 
 
 def histogram(scores: list[float], maximum: float, steps: int = 10) -> Iterator[Bin]:
-    """Yield the distribution in steps of whole points, about ten of them.
+    """Yield the bars of a distribution, about ``steps`` of them, of whole points each.
 
     Half a point counts to the step below it, extra credit to the last one.
     """
@@ -163,7 +163,7 @@ def histogram(scores: list[float], maximum: float, steps: int = 10) -> Iterator[
 def exercise_figures(
     results_of_class: ClassResults, handed_in: list[StudentResult]
 ) -> Iterator[ExerciseFigures]:
-    """Return the figures of each exercise, in the assignment's order."""
+    """Yield the figures of each exercise, in the assignment's order."""
     points: dict[str, float] = {}
     for grade_id, maximum in results_of_class.cells.items():
         name = exercise_of(grade_id)
@@ -186,37 +186,41 @@ def exercise_figures(
         )
 
 
-def mistakes(results_of_class: ClassResults) -> Iterator[SeenMistake]:
-    """Yield the mistakes by how many submissions show them, those seen most first."""
-    for (target, name), students in most_first(r.mistakes for r in results_of_class.results):
+def seen_mistakes(results_of_class: ClassResults) -> Iterator[SeenMistake]:
+    """Yield the mistakes that submissions show, the most frequent first."""
+    for (target, name), students in most_frequent_first(
+        r.mistakes for r in results_of_class.results
+    ):
         explanation = results_of_class.explanations.get((target, name), "")
         yield SeenMistake(exercise_of(target), name, students, explanation)
 
 
 def unnamed_failures(results_of_class: ClassResults) -> Iterator[SeenMistake]:
-    """Yield the failures without a name as ``mistakes`` gives those that have one."""
+    """Yield the failures that have no name, the most frequent first."""
     examples = {
         f[:2]: f.example for r in reversed(results_of_class.results) for f in reversed(r.failures)
     }
-    for key, students in most_first([f[:2] for f in r.failures] for r in results_of_class.results):
+    for key, students in most_frequent_first(
+        [f[:2] for f in r.failures] for r in results_of_class.results
+    ):
         exercise, name = key
         yield SeenMistake(exercise, name, students, examples[key])
 
 
 def unforeseen_failures(results_of_class: ClassResults) -> Iterator[tuple[str, int]]:
-    """Return which hidden tests fail answers that pass their checks, those seen most first."""
-    return most_first(
+    """Yield hidden tests that fail answers which pass their checks, the most frequent first."""
+    return most_frequent_first(
         [note for note in r.notes if UNFORESEEN in note] for r in results_of_class.results
     )
 
 
-def most_first(seen: Iterable[Iterable[Any]]) -> Iterator[tuple[Any, int]]:
-    """Yield each item and the number of submissions it was seen in, the most frequent first."""
+def most_frequent_first(seen: Iterable[Iterable[Any]]) -> Iterator[tuple[Any, int]]:
+    """Yield each item and the number of submissions that have it, the most frequent first."""
     tally = Counter(entry for several in seen for entry in dict.fromkeys(several))
     return iter(sorted(tally.items(), key=lambda item: (-item[1], item[0])))
 
 
 def order_of_urgency(result: StudentResult) -> tuple[int, str]:
-    """Return the order in which to look: what has no points at all first."""
+    """Return a key that sorts results by how urgent a look is: without points first."""
     order = (*NO_POINTS, result.status)
     return order.index(result.status), result.student

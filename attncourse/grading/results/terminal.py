@@ -1,4 +1,4 @@
-"""Reports in the terminal: a class at a glance, a class as a table, one's own file."""
+"""Reports in the terminal: a class at a glance, a class as a table, a student's own file."""
 
 import os
 import textwrap
@@ -9,7 +9,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from attncourse.checks.showing.chapter_progress import hidden_points
+from attncourse.checks.showing.chapter_progress import hidden_tests_sentence
 from attncourse.checks.showing.verdict import NOT_ATTEMPTED
 from attncourse.grading.course.dates import span_in_words
 from attncourse.grading.gradebook.read import SubmissionScores
@@ -27,14 +27,14 @@ MAX_LINE_WIDTH = 1000  # characters of a line where there is room for all
 
 
 def wide_console() -> Console:
-    """Return a console; where nobody says how wide it is, as in a pipe, lines are not broken."""
+    """Return a console that breaks no lines if nobody says how wide it is, as in a pipe."""
     console = Console()
     known = console.is_terminal or "COLUMNS" in os.environ
     return console if known else Console(width=MAX_LINE_WIDTH)
 
 
 def empty_table(*heads: str) -> Table:
-    """Return a table with these heads; a column whose head ends in # is for numbers."""
+    """Return a table with these heads; a head that ends in # is of numbers."""
     made = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for head in heads:
         if head.endswith("#"):
@@ -50,7 +50,7 @@ def first_rows(
     most: int = MAX_ROWS_SHOWN,
     where: str = "all of them are in the reports",
 ) -> Table | None:
-    """Return a table's first rows, and where the rest is; None without any."""
+    """Return a table of the first rows, and where the rest is; None without any."""
     made, rows = empty_table(*heads), list(rows)
     for row in rows[:most]:
         made.add_row(*(Text(one_line(cell, 300)) if type(cell) is str else cell for cell in row))
@@ -60,7 +60,7 @@ def first_rows(
 
 
 def at_a_glance(summary: Summary) -> Group:
-    """Return everything that ``attncourse report`` prints."""
+    """Return all that ``attncourse report`` prints."""
     late = sorted((r for r in summary.students if r.late), key=lambda r: -r.late)
     exercises = summary.exercises if summary.handed_in else ()
     parts = [
@@ -96,7 +96,7 @@ def at_a_glance(summary: Summary) -> Group:
 
 
 def headline(summary: Summary) -> Text:
-    """Return who handed in what, and the figures of their points."""
+    """Return who handed in, and the figures of their points."""
     counts = summary.counts
     total = sum(counts.values())
     rest = [f"{counts[s]} {s}" for s in ("missing", "unreadable", "interrupted") if counts[s]]
@@ -112,7 +112,7 @@ def headline(summary: Summary) -> Text:
 
 
 def distribution(summary: Summary) -> Table | None:
-    """Return a histogram in text."""
+    """Return a histogram of the points as a table; None without any."""
     if not summary.handed_in or not summary.bins:
         return None
     made = Table.grid("", "", "", padding=(0, 1, 0, 0))
@@ -125,7 +125,7 @@ def distribution(summary: Summary) -> Table | None:
 
 
 def mistake_seen(mistake: SeenMistake) -> tuple[Text, str]:
-    """Return a mistake with its explanation, and the number of submissions that show it."""
+    """Return a mistake with its explanation, and in how many submissions it was seen."""
     text = Text(f"{one_line(mistake.exercise, 200)}: {one_line(mistake.name, 200)}")
     if mistake.explanation:
         text.append(f"\n{one_line(mistake.explanation, 300)}", style="dim")
@@ -133,7 +133,7 @@ def mistake_seen(mistake: SeenMistake) -> tuple[Text, str]:
 
 
 def lateness_lines(r: StudentResult) -> tuple[str, str, str, str]:
-    """Return who was late, by how much, what that costs, and how much more time there was."""
+    """Return a late student, by how much, what it costs, and how much more time there was."""
     more = span_in_words(r.extension * 86400) if r.extension else ""
     return one_line(r.student, 60), span_in_words(r.late), f"{r.penalty:g}", more
 
@@ -141,10 +141,10 @@ def lateness_lines(r: StudentResult) -> tuple[str, str, str, str]:
 def class_table(
     reports: Sequence[Report], width: int, late: Mapping[str, SubmissionScores] | None = None
 ) -> Text:
-    """Return students' points, and under each what was seen: a finding is a line.
+    """Return students' points, and below each student a line for each finding.
 
-    A finding that is longer than ``width`` ends in … behind a word. Points are those of the tests;
-    of who is in ``late`` the first line says what that takes off.
+    A line that is longer than ``width`` ends in … after a word. Points are those of the tests; for
+    a student in ``late`` the line says what lateness takes off.
     """
     names = [one_line(report.student) for report in reports]
     points = [f"{report.points:g} / {report.maximum:g}" for report in reports]
@@ -157,7 +157,7 @@ def class_table(
         made.append(f" {name:<{across}}  ").append(f"{earned:>{down}}", "green" if full else "")
         scores = (late or {}).get(report.student)
         said = [lateness_in_words(scores.late, scores.penalty)] if scores else []
-        for line in [*said, *findings(report)]:  # as many words as there is room for
+        for line in [*said, *finding_lines(report)]:  # as many words as there is room for
             room = max(width - 4, 20)
             short = textwrap.shorten(line, room, placeholder=" …", break_on_hyphens=False)
             made.append(f"\n   {short}", "dim")
@@ -165,8 +165,8 @@ def class_table(
     return made
 
 
-def findings(report: Report) -> list[str]:
-    """Return the mistakes that were seen, then the notes, each as one line."""
+def finding_lines(report: Report) -> list[str]:
+    """Return a report's mistakes, then its notes, each in one line."""
     notes = [one_line(note) for note in report.notes]
     notes[MAX_NOTES_SHOWN:] = (
         [f"and {len(notes) - MAX_NOTES_SHOWN} more"] if len(notes) > MAX_NOTES_SHOWN else []
@@ -185,13 +185,13 @@ def own_verdicts(report: Report) -> str:
             pieces.append(f"○ {target}: {NOT_ATTEMPTED} ({score_in_words(0, cell.maximum)})")
         else:
             pieces.append(f"✗ {target}: {score_in_words(0, cell.maximum)}\n  {cell.message}")
-    pieces += [f"note: {note}" for note in report.notes if not told_above(note, report)]
+    pieces += [f"note: {note}" for note in report.notes if not is_told_above(note, report)]
     total = f"total: {score_in_words(report.points, report.maximum)}"
-    return "\n\n".join([*pieces, f"{total}\n{hidden_points(len(report.cells))}"])
+    return "\n\n".join([*pieces, f"{total}\n{hidden_tests_sentence(len(report.cells))}"])
 
 
-def told_above(note: str, report: Report) -> bool:
-    """True if a note repeats what is said beside the exercise that it is about."""
+def is_told_above(note: str, report: Report) -> bool:
+    """True if a note repeats what a verdict says of the same exercise."""
     names = {target.split(".")[-1] for target in report.cells}
     about, _, why = note.partition(": ")
     name = about.removeprefix("cell ")
@@ -201,7 +201,7 @@ def told_above(note: str, report: Report) -> bool:
 
 
 def pairs_to_look_at(likenesses: Likenesses, most: int) -> Group:
-    """Return the pairs to look at, or the nearest where there are none, and how to read them."""
+    """Return the pairs to look at, or the nearest if there are none, and how to read them."""
     looked = likenesses.to_look_at
     made = empty_table("pair", "bits#", "by chance#", "alike in")
     for pair in (looked or likenesses.pairs[:3])[:most]:

@@ -1,4 +1,4 @@
-"""Totals of a course: of each assignment a share of its points, weighted; the lowest dropped.
+"""Totals of a course: weighted shares of each assignment's points, the lowest dropped.
 
 ``weights.csv`` is the instructor's. A row is an assignment: its ``weight``; the ``group`` of which
 the lowest are dropped, and in one row of a group ``drop``, how many; and who is ``excused``, ids
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import one_line
 from attncourse.grading.names import did_you_mean
-from attncourse.grading.results.class_results import ClassResults, Remark, people
+from attncourse.grading.results.class_results import ClassResults, Remark, people_in
 from attncourse.grading.spreadsheet import Rows, Value, records_in
 
 WEIGHTS_FILE = "weights.csv"
@@ -22,7 +22,7 @@ TOTALS_PERSON_COLUMNS = ("student", "last_name", "first_name", "email")
 
 
 class Weighted(NamedTuple):
-    """An assignment's part in the total: weight, group, how many that drops, who is excused."""
+    """An assignment's row: its weight, its group, how many the group drops, who is excused."""
 
     weight: float
     group: str = ""
@@ -31,39 +31,28 @@ class Weighted(NamedTuple):
 
 
 def totals_rows(classes: list[ClassResults], remark: Remark, course: Path) -> Rows:
-    """Return a row for each student: percent of each assignment, and of the course."""
-    weights, students = read_weights(course / WEIGHTS_FILE), people(classes)
+    """Return the head, and for each student the percent of each assignment and of the course."""
+    weights, students = read_weights(course / WEIGHTS_FILE), people_in(classes)
     for who in sorted({who for row in weights.values() for who in row.excused} - set(students)):
         hint = did_you_mean(who, students)
         raise UserError(
             f"{WEIGHTS_FILE}: no student who is excused is called {one_line(who)}{hint}"
         )
-    maxima = {
-        results_of_class.assignment: math.fsum(results_of_class.cells.values())
-        for results_of_class in classes
-    }
-    counted = [
-        results_of_class for results_of_class in classes if results_of_class.assignment in weights
-    ]
-    for name in [
-        results_of_class.assignment
-        for results_of_class in classes
-        if results_of_class not in counted
-    ]:
+    maxima = {results.assignment: math.fsum(results.cells.values()) for results in classes}
+    counted = [results for results in classes if results.assignment in weights]
+    for name in [results.assignment for results in classes if results not in counted]:
         remark(f"{name} is not in {WEIGHTS_FILE}, and not in the totals")
     for name in sorted(weights.keys() - maxima.keys()):
         remark(f"nothing is graded of {one_line(name)} yet: it is not in the totals")
-    counted = [
-        results_of_class for results_of_class in counted if maxima[results_of_class.assignment] > 0
-    ]
-    names = [results_of_class.assignment for results_of_class in counted]
+    counted = [results for results in counted if maxima[results.assignment] > 0]
+    names = [results.assignment for results in counted]
     made: Rows = [[*TOTALS_PERSON_COLUMNS, *names, "total", "dropped", "excused"]]
     for student, person in sorted(students.items()):
         shares = {}
-        for results_of_class in counted:
-            result = results_of_class.by_student.get(student)
-            shares[results_of_class.assignment] = (result.score if result else 0) / maxima[
-                results_of_class.assignment
+        for results in counted:
+            result = results.by_student.get(student)
+            shares[results.assignment] = (result.score if result else 0) / maxima[
+                results.assignment
             ]
         excused = [name for name in names if student in weights[name].excused]
         left = {name: share for name, share in shares.items() if name not in excused}
@@ -77,9 +66,9 @@ def totals_rows(classes: list[ClassResults], remark: Remark, course: Path) -> Ro
 
 
 def lowest_of_group(shares: dict[str, float], weights: dict[str, Weighted]) -> list[str]:
-    """Return what is dropped of these: the lowest of each group, and never all of it.
+    """Return the assignments to drop: the lowest shares of each group, and never all of it.
 
-    Of equal ones it is the one that counts most, which costs nobody anything.
+    Of equal ones it is the one with the most weight, which costs nobody anything.
     """
     groups: dict[str, list[str]] = defaultdict(list)
     for name in shares:
@@ -93,13 +82,13 @@ def lowest_of_group(shares: dict[str, float], weights: dict[str, Weighted]) -> l
 
 
 def weighted_mean(shares: dict[str, float], weights: dict[str, Weighted]) -> float | None:
-    """Return the weighted mean; None where nothing counts."""
+    """Return the weighted mean of the shares; None if no weight counts."""
     whole = math.fsum(weights[name].weight for name in shares)
     return math.fsum(weights[n].weight * s for n, s in shares.items()) / whole if whole else None
 
 
 def read_weights(path: Path) -> dict[str, Weighted]:
-    """Return the rows of the file by assignment. Raises ``UserError`` with the line at fault."""
+    """Return the rows of the file by assignment; raise ``UserError`` with a line at fault."""
     head, lines = records_in(path)
     if not set(WEIGHTS_HEAD) <= set(head):
         raise UserError(

@@ -1,8 +1,4 @@
-"""A page to begin a lecture with: the class's most frequent mistakes as drills, without names.
-
-The code is the drills' own, made from the mistake, and nobody's answer. A mistake that fewer than
-``MIN_STUDENTS`` have made is not shown: of a few, somebody would know who they are.
-"""
+"""A page to begin a lecture with: the most frequent mistakes as drills, without names."""
 
 import random
 from collections.abc import Iterable, Iterator
@@ -16,8 +12,8 @@ from attncourse.checks.index import address_of
 from attncourse.grading.course.dates import shown_in
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import replace_file
-from attncourse.grading.results.page import HERE, template
-from attncourse.grading.results.summary import Summary, most_first
+from attncourse.grading.results.page import HERE, load_template
+from attncourse.grading.results.summary import Summary, most_frequent_first
 from attncourse.practice.cells import value_text
 from attncourse.practice.drills import Drill, drills_of
 from attncourse.practice.excerpt import Excerpt, excerpt_of
@@ -37,12 +33,12 @@ class WarmUp:
 
     @property
     def excerpt(self) -> Excerpt:
-        """The lines of code that are shown."""
+        """The drill's lines of code that are shown."""
         return excerpt_of(self.drill)
 
     @property
     def section(self) -> str:
-        """The address of the section that explains it; empty where the book is nowhere."""
+        """The address of the section that explains the mistake; "" if the book has none."""
         return address_of(self.drill.section)
 
 
@@ -56,9 +52,9 @@ class WarmUpMade:
 
 
 def write_warm_up(course: Path, summary: Summary, place: Path | None = None) -> WarmUpMade:
-    """Write the page, in ``reports`` if no place is named.
+    """Write the page, in ``reports`` if no place is named; return what is on it.
 
-    Raises ``UserError`` where no mistake is frequent enough, none of them has a drill, or the
+    Raises ``UserError`` if no mistake is frequent enough, none of them has a drill, or the
     assignment is in another convention than the book's.
     """
     name = summary.results.assignment
@@ -75,7 +71,7 @@ def write_warm_up(course: Path, summary: Summary, place: Path | None = None) -> 
     without = tuple(mistake for (target, mistake), _ in frequent if not drill_of(target, mistake))
     if not drills:
         raise UserError(f"{name}: there is no drill of what was frequent: {'; '.join(without)}")
-    page = template(HERE / "warm_up.html.j2").render(
+    page = load_template(HERE / "warm_up.html.j2").render(
         title=name,
         warm_ups=drills,
         handed_in=summary.handed_in,
@@ -88,8 +84,8 @@ def write_warm_up(course: Path, summary: Summary, place: Path | None = None) -> 
 
 
 def frequent_mistakes(summary: Summary) -> list[tuple[tuple[str, str], int]]:
-    """Return mistakes that at least ``MIN_STUDENTS`` submissions show, the most seen first."""
-    seen = most_first(result.mistakes for result in summary.results.results)
+    """Return mistakes of at least ``MIN_STUDENTS`` submissions, the most frequent first."""
+    seen = most_frequent_first(result.mistakes for result in summary.results.results)
     return [(mistake, students) for mistake, students in seen if students >= MIN_STUDENTS]
 
 
@@ -106,7 +102,7 @@ def warm_ups(frequent: Iterable[tuple[tuple[str, str], int]]) -> Iterator[WarmUp
 
 
 def drill_of(target: str, mistake: str) -> Drill | None:
-    """Return the first drill of a mistake of an exercise; None where there is none."""
+    """Return the first drill of an exercise's mistake; None if there is none."""
     return next(
         (d for d in drills_of(target.split(".")[0]) if (d.exercise, d.name) == (target, mistake)),
         None,

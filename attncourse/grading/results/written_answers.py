@@ -1,9 +1,4 @@
-"""Written answers as one table: read side by side, marked in a spreadsheet, entered again.
-
-Answers to a question stand in an order in which each is followed by the one most like it, so that
-like answers get like points. Points and comments go into nbgrader's gradebook, where its formgrader
-shows them; who entered which when is kept in ``MANUAL_SCORES_FILE``.
-"""
+"""Written answers as a table, to be read side by side, scored in a spreadsheet and entered."""
 
 import getpass
 import json
@@ -16,7 +11,7 @@ from typing import NamedTuple
 
 from attncourse.grading.course.folders import find_assignment
 from attncourse.grading.errors import UserError
-from attncourse.grading.files import in_turn, replace_file
+from attncourse.grading.files import one_process_at_a_time, replace_file
 from attncourse.grading.gradebook.connection import find_gradebook, gradebook_to_read
 from attncourse.grading.gradebook.manual_grading import ManualChange, enter_manual_changes
 from attncourse.grading.gradebook.read import (
@@ -26,6 +21,8 @@ from attncourse.grading.gradebook.read import (
 )
 from attncourse.grading.report import count
 from attncourse.grading.spreadsheet import csv_table, records_in, rows_in
+from attncourse.grading.submission.parts import as_released
+from attncourse.grading.submission.questions import answer_lines
 
 WRITTEN_HEAD = ("student", "question", "answer", "points", "of", "comment")
 WRITTEN_FILE = "written.csv"
@@ -34,7 +31,11 @@ MANUAL_SCORES_HEAD = ("time", "who", "student", "question", "field", "before", "
 
 
 class WrittenAnswer(NamedTuple):
-    """A student's written answer to a question, and the points and comment that a person gave."""
+    """A student's written answer to a question, and the points and comment that a person gave.
+
+    ``text`` is the student's own; "" where nothing was written: such an answer has no points by
+    itself, and waits for nobody.
+    """
 
     student: str
     question: str
@@ -45,9 +46,11 @@ class WrittenAnswer(NamedTuple):
 
 
 def write_answers(course: Path, name: str, db: str | None = None) -> tuple[Path, int]:
-    """Write the answers to an assignment's questions as a table; return its place and their number.
+    """Write the answers to an assignment's questions as a table; return its path and their number.
 
-    Raises ``UserError`` where the assignment asks none, or nothing is graded yet.
+    An answer in which nothing was written has a row, and is not counted.
+
+    Raises ``UserError`` if the assignment asks none, or nothing is graded yet.
     """
     answers = read_answers(course, name, db)
     rows = [
@@ -56,13 +59,13 @@ def write_answers(course: Path, name: str, db: str | None = None) -> tuple[Path,
         for a in most_alike_in_turn([a for a in answers if a.question == question])
     ]
     place = course / "reports" / name / WRITTEN_FILE
-    return replace_file(place, csv_table([WRITTEN_HEAD, *rows])), len(rows)
+    return replace_file(place, csv_table([WRITTEN_HEAD, *rows])), sum(bool(a.text) for a in answers)
 
 
 def read_answers(course: Path, name: str, db: str | None) -> list[WrittenAnswer]:
-    """Return what was written to each question, from the graded notebooks and the gradebook."""
+    """Return the answers to each question, from graded notebooks and gradebook."""
     questions = {
-        cell.grade_id: cell.points
+        cell.grade_id: cell
         for cell in find_assignment(course, name).cells
         if cell.solution and cell.grade and not cell.code
     }
@@ -77,16 +80,17 @@ def read_answers(course: Path, name: str, db: str | None) -> list[WrittenAnswer]
     answers = []
     for path in sorted((course / "autograded").glob(f"*/{name}/{name}.ipynb")):
         student, texts = path.parts[-3], cell_texts(path)
-        for question, maximum in questions.items():
+        for question, cell in questions.items():
             who = student, question
             if question in texts and who in points:
-                marks = points[who], maximum, comments.get(who, "")
-                answers.append(WrittenAnswer(*who, texts[question], *marks))
+                text = text_without_question(texts[question], as_released(cell))
+                marks = points[who], cell.points, comments.get(who, "")
+                answers.append(WrittenAnswer(*who, text, *marks))
     return sorted(answers, key=lambda a: [*questions].index(a.question))
 
 
 def cell_texts(path: Path) -> dict[str, str]:
-    """Return the text of each marked cell of a notebook by its grade id."""
+    """Return the text of each marked cell of a notebook, by its grade id."""
     texts = {}
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         if grade_id := cell["metadata"].get("nbgrader", {}).get("grade_id"):
@@ -94,8 +98,15 @@ def cell_texts(path: Path) -> dict[str, str]:
     return texts
 
 
+def text_without_question(text: str, released: str) -> str:
+    """Return what a student wrote in a question's cell."""
+    written = answer_lines(text, released)
+    kept = [x for x in text.split("\n") if not x.strip() or " ".join(x.split()) in written]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip()
+
+
 def most_alike_in_turn(answers: list[WrittenAnswer]) -> list[WrittenAnswer]:
-    """Return the answers, the longest first, each followed by the one that shares most words."""
+    """Return the answers from the longest on, each followed by the one that shares most words."""
     left = sorted(answers, key=lambda a: (-len(a.text), a.student))
     words = {a: frozenset(re.findall(r"\w+", a.text.lower())) for a in left}
     ordered = left[:1]
@@ -114,8 +125,8 @@ def most_alike_in_turn(answers: list[WrittenAnswer]) -> list[WrittenAnswer]:
 def enter_answers(course: Path, name: str, path: Path, db: str | None = None) -> list[str]:
     """Enter points and comments from such a table; return what was entered, in lines.
 
-    An empty cell leaves what there is. Raises ``UserError`` before anything is entered where a row
-    names nobody's answer or has points that the question does not have.
+    An empty cell leaves what there is. Raises ``UserError`` before anything is entered, for a row
+    that is nobody's answer or has points that the question does not have.
     """
     if not path.is_file():
         raise UserError(f"{path} is not there: attncourse written {name} makes one")
@@ -132,8 +143,11 @@ def enter_answers(course: Path, name: str, path: Path, db: str | None = None) ->
     note_changes(course, name, changes)
     scores = [change for change in changes if change.field == "points"]
     scored = len(scores)
-    waiting = sum(answer.points is None for answer in known_answers.values())
-    waiting -= sum(change.before is None for change in scores)
+    entered = {(change.student, change.cell) for change in scores}
+    waiting = sum(
+        answer.points is None and bool(answer.text) and who not in entered
+        for who, answer in known_answers.items()
+    )
     lines = [f"{count(scored, 'score')} and {count(len(changes) - scored, 'comment')} entered"]
     if waiting:
         lines.append(f"{count(waiting, 'answer')} without points yet")
@@ -143,7 +157,7 @@ def enter_answers(course: Path, name: str, path: Path, db: str | None = None) ->
 def changes_in(
     row: dict[str, str], answers: dict[tuple[str, str], WrittenAnswer], where: str
 ) -> Iterable[ManualChange]:
-    """Yield what a row changes."""
+    """Yield the changes of points and comment that a row asks for."""
     who = row["student"].strip(), row["question"].strip()
     if who not in answers:
         raise UserError(f"{where}: there is no answer of {who[0] or 'nobody'} to {who[1]}")
@@ -163,12 +177,12 @@ def changes_in(
 
 
 def note_changes(course: Path, name: str, changes: list[ManualChange]) -> None:
-    """Add to the log who entered what and when, as far as this machine knows who one is."""
+    """Add to the log who entered which changes, and when."""
     if not changes:
         return
     who = user_here()
     place = course / "reports" / name / MANUAL_SCORES_FILE
-    with in_turn(place):
+    with one_process_at_a_time(place):
         before = [] if not place.is_file() else [[*row.values()] for row in records_in(place)[1]]
         now = datetime.now(UTC).isoformat(timespec="seconds")
         replace_file(
@@ -177,7 +191,7 @@ def note_changes(course: Path, name: str, changes: list[ManualChange]) -> None:
 
 
 def user_here() -> str:
-    """Return the name of whoever runs this, as far as this machine knows it."""
+    """Return the name of the user who runs this, as far as this machine knows it."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):

@@ -1,11 +1,4 @@
-"""A student's answers as a package, ``mine``: what is right is theirs, the rest is ours.
-
-``mine/kqv.py`` holds what the notebook of chapter 5 defines. An answer that fails, or is missing,
-is taken from ``attncourse.kqv`` in its place, and what the answers take from chapters before is the
-student's own where they have it. What a part does alone it must do with the others as well, so the
-package is checked once more as it stands. An answer that fails because it calls a wrong one is
-right there, where that one is ours.
-"""
+"""A student's answers as a package, ``mine``: their right answers, and ours for the rest."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +7,7 @@ from pathlib import Path
 import attncourse
 from attncourse import STEMS
 from attncourse.checks.index import index
-from attncourse.checks.showing.verdict import given_right
+from attncourse.checks.showing.verdict import right_given_words
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import explained_file_errors
 from attncourse.grading.harmless import one_line
@@ -44,21 +37,23 @@ BECAUSE = "passes alone, but leans on more than is asked of your {}: "
 
 @dataclass(frozen=True)
 class Assembled:
-    """The package's folder, its chapters, and copies of files that somebody had changed."""
+    """The package that was made: its folder, its chapters, copies of files changed by hand."""
 
     folder: Path
     chapters: tuple[ChapterParts, ...]
     copies: tuple[Path, ...] = ()
 
     def __str__(self) -> str:
-        """Return the lines that the command prints: whose parts they are, and why."""
+        """Return the lines that the command prints: whose each part is, and why."""
         parts = sum(len(chapter.why) for chapter in self.chapters)
         mine = sum(len(chapter.mine) for chapter in self.chapters)
         lines = [f"{mine} of {parts} parts are yours, in {self.folder}"]
         for chapter in self.chapters:
             for name, others in chapter.ours_needed.items():
                 if name in chapter.mine:
-                    lines.append(f"{chapter.stem}.{name} is yours: right{given_right(others)}")
+                    lines.append(
+                        f"{chapter.stem}.{name} is yours: right{right_given_words(others)}"
+                    )
             lines += [f"{chapter.stem}.{n} is ours: {chapter.why[n]}" for n in chapter.ours]
         names = [f"from mine.{c.stem} import {c.mine[0]}" for c in self.chapters if c.mine]
         if names:
@@ -73,11 +68,11 @@ def assemble_package(
     limits: Limits,
     seen: Callable[[int, int, str], None] = lambda *_: None,
 ) -> Assembled:
-    """Write the package of what these notebooks hold to ``folder``, called ``mine``; return it.
+    """Write the package ``mine`` of what these notebooks hold to ``folder``; return what was made.
 
-    ``seen`` hears of each notebook that has been judged. Raises ``UserError`` for two notebooks of
-    one chapter, for two students' notebooks, for one of another version of the course, and for a
-    folder that holds anything else.
+    ``seen`` is called for each notebook that has been judged. Raises ``UserError`` for two
+    notebooks of one chapter, for two students' notebooks, for one of another version of the course,
+    and for a folder that holds anything else.
     """
     if folder.name != "mine":
         raise UserError(f"the package is called mine: expected a folder …/mine, got {folder}")
@@ -117,7 +112,7 @@ def assemble_package(
 
 
 def parts_that_fit(chapters: list[ChapterParts], limits: Limits) -> list[ChapterParts]:
-    """Return the chapters without those parts that pass alone and fail in the package."""
+    """Return the chapters without parts that pass alone and fail in the package."""
     while True:
         targets = [f"{c.stem}.{name}" for c in chapters for name in c.mine]
         broken = {t: reason for t, reason in try_parts(chapters, targets, limits).items() if reason}
@@ -132,16 +127,13 @@ def parts_that_fit(chapters: list[ChapterParts], limits: Limits) -> list[Chapter
 
 
 def without_part(target: str, why: str, chapters: Sequence[ChapterParts]) -> list[ChapterParts]:
-    """Return the chapters with ours for one part, and why."""
+    """Return the chapters with our answer for one part, and why it is not the student's."""
     stem, name = target.split(".")
     return [c.changed(**{name: why}) if c.stem == stem else c for c in chapters]
 
 
 def cause_of(target: str, chapters: Sequence[ChapterParts], limits: Limits) -> str:
-    """Return the one part that, ours in its place, lets a broken one pass.
-
-    "" where there is none.
-    """
+    """Return the one part that lets a broken part pass if ours is in its place; "" for none."""
     for other in called_by(target, chapters):
         if not any(try_parts(without_part(other, "ours", chapters), [target], limits).values()):
             return other
@@ -149,7 +141,7 @@ def cause_of(target: str, chapters: Sequence[ChapterParts], limits: Limits) -> s
 
 
 def called_by(target: str, chapters: Sequence[ChapterParts]) -> list[str]:
-    """Return the parts that one of the student's reads, itself or through its helpers."""
+    """Return the parts that one of the student's parts uses, itself or through helpers."""
     stem, name = target.split(".")
     chapter = next(c for c in chapters if c.stem == stem)
     read, todo = set(), {name}
@@ -161,7 +153,7 @@ def called_by(target: str, chapters: Sequence[ChapterParts]) -> list[str]:
 
 
 def parts_given_right_ones(chapters: list[ChapterParts], limits: Limits) -> list[ChapterParts]:
-    """Return the chapters with parts too that are right once a wrong one they call is ours."""
+    """Return the chapters, with parts that are right if a wrong one they call is ours."""
     for place, chapter in enumerate(chapters):
         for name in chapter.ours:
             chapter = chapters[place]
@@ -178,7 +170,7 @@ def parts_given_right_ones(chapters: list[ChapterParts], limits: Limits) -> list
 
 
 def require_ours(folder: Path) -> None:
-    """Raise ``UserError`` where a folder of that name is no package of this kind."""
+    """Raise ``UserError`` if a folder of that name holds anything but such a package."""
     with explained_file_errors(folder, PACKAGE_ADVICE):
         other = folder.exists() and not (folder / "__init__.py").is_file() and any(folder.iterdir())
     if other:
@@ -186,7 +178,7 @@ def require_ours(folder: Path) -> None:
 
 
 def require_one_student(notebooks: Sequence[Path]) -> None:
-    """Raise ``UserError`` where folders, submitted/STUDENT/…, say that students are mixed."""
+    """Raise ``UserError`` if the notebooks are in several students' folders in ``submitted``."""
     students = sorted({selfcheck.handed_in_by(path) for path in notebooks} - {""})
     if len(students) > 1:
         raise UserError(
@@ -196,7 +188,7 @@ def require_one_student(notebooks: Sequence[Path]) -> None:
 
 
 def require_this_version(path: Path, stem: str, cells: Sequence[Cell]) -> None:
-    """Raise ``UserError`` where a notebook is not this version's."""
+    """Raise ``UserError`` if a notebook is of another version of the course."""
     if any(INSTRUCTORS in cell.source for cell in cells):
         raise UserError(f"{path} is an instructor's notebook: it holds the answers")
     ours = {known.name for known in index().values() if known.stem == stem}
@@ -210,7 +202,7 @@ def require_this_version(path: Path, stem: str, cells: Sequence[Cell]) -> None:
 
 
 def why_unusable_answers(report: Report, cells: Sequence[Cell]) -> dict[str, str]:
-    """Return for each exercise why the student's answer cannot be used; "" where it can."""
+    """Return, by exercise, why the student's answer cannot be used; "" if it can."""
     verdicts = {verdict["target"]: verdict for verdict in report.verdicts}
     answers = [cell for cell in cells if cell.solution and cell.code]
     broken = {cell.grade_id for cell in answers if parse_or_none(python_alone(cell.source)) is None}

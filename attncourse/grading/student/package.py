@@ -1,7 +1,4 @@
-"""The package ``mine``: what a notebook defines, as modules, one a chapter.
-
-A name that is not the student's is imported from ours.
-"""
+"""The package ``mine``: what notebooks define, as modules, one for each chapter."""
 
 import ast
 import hashlib
@@ -45,7 +42,7 @@ print("\\n" + json.dumps(found))
 
 
 class Definition(NamedTuple):
-    """A statement of a notebook that defines something, as it was written."""
+    """A statement of a notebook that defines something, with its source."""
 
     node: ast.stmt
     text: str
@@ -63,10 +60,10 @@ class Definition(NamedTuple):
 
 @dataclass(frozen=True)
 class ChapterParts:
-    """One chapter's notebook: what it defines, and for each exercise why it is not the student's.
+    """What one chapter's notebook defines, and for each exercise why it is not the student's.
 
-    ``why`` is empty for a part that is the student's; ``ours_needed`` names, for some of
-    those, the parts of ours that it needs to be right.
+    ``why`` is empty for a part that is the student's; ``ours_needed`` has, for some of those, the
+    parts of ours with which alone it is right.
     """
 
     stem: str
@@ -77,21 +74,21 @@ class ChapterParts:
 
     @property
     def mine(self) -> list[str]:
-        """The names that are the student's."""
+        """The names of exercises whose answers are the student's."""
         return [name for name, reason in self.why.items() if not reason]
 
     @property
     def ours(self) -> list[str]:
-        """The names that are not the student's."""
+        """The names of exercises whose answers are ours."""
         return [name for name, reason in self.why.items() if reason]
 
     def changed(self, **why: str) -> "ChapterParts":
-        """Return the same chapter with other reasons for these parts."""
+        """Return the chapter with other reasons for these exercises."""
         return replace(self, why=self.why | why)
 
 
 def definitions_in(cells: Iterable[Cell]) -> tuple[Definition, ...]:
-    """Return a notebook's imports, functions, classes and constants; nothing that runs."""
+    """Return a notebook's imports, functions, classes and constants, and nothing that runs."""
     definitions = []
     for cell in cells:
         is_students = cell.code and not cell.test and not cell.source.startswith(INSTALLS)
@@ -99,14 +96,14 @@ def definitions_in(cells: Iterable[Cell]) -> tuple[Definition, ...]:
         lines, tree = source.split("\n"), parse_or_none(source)
         if tree:
             for node in tree.body:
-                if only_binds(node):
+                if only_binds_a_name(node):
                     text = "\n".join(lines[first_line(node) - 1 : node.end_lineno])
                     definitions.append(Definition(node, text))
     return tuple(definitions)
 
 
-def only_binds(node: ast.stmt) -> bool:
-    """True if a statement only binds a name."""
+def only_binds_a_name(node: ast.stmt) -> bool:
+    """True if a statement binds a name and does nothing else."""
     if isinstance(node, ast.ImportFrom):
         return node.module != "attncourse.checks"
     if isinstance(node, ast.Assign | ast.AnnAssign):
@@ -127,7 +124,7 @@ def is_constant_node(node: ast.expr | None) -> bool:
 
 
 def chapter_source(chapter: ChapterParts, chapters: Sequence[ChapterParts]) -> str:
-    """Return a chapter's module: imports, ours for what is not right, the student's code."""
+    """Return a chapter's module: imports, our answers for what is not right, the student's code."""
     mine_by_stem = {c.stem: c.mine for c in chapters}
     heads, bodies = [], []
     for piece in chapter.code:
@@ -145,7 +142,7 @@ def chapter_source(chapter: ChapterParts, chapters: Sequence[ChapterParts]) -> s
 
 
 def import_lines(node: ast.ImportFrom, names_by_stem: dict[str, list[str]]) -> list[str]:
-    """Return an import from a chapter before, from the student's own where they have it."""
+    """Return an import from an earlier chapter, of the student's own answers if there are any."""
     root, _, stem = (node.module or "").partition(".")
     mine = [a for a in node.names if root == "attncourse" and a.name in names_by_stem.get(stem, ())]
     rest = [a for a in node.names if a not in mine]
@@ -157,14 +154,14 @@ def import_lines(node: ast.ImportFrom, names_by_stem: dict[str, list[str]]) -> l
 
 
 def package_files(chapters: Sequence[ChapterParts]) -> dict[str, str]:
-    """Return the package's files by name."""
+    """Return the texts of the package's files, by name."""
     texts = {f"{c.stem}.py": chapter_source(c, chapters) for c in chapters}
     texts["__init__.py"] = '"""My answers where they are right, and ours for the rest."""\n'
     return {name: f"{MADE_BY_MARK}{short_digest(text)}\n{text}" for name, text in texts.items()}
 
 
 def write_package(folder: Path, chapters: Sequence[ChapterParts]) -> tuple[Path, ...]:
-    """Write the package; return copies of what somebody had changed by hand."""
+    """Write the package; return the paths of copies of files that were changed by hand."""
     copies = []
     for name, text in package_files(chapters).items():
         path = folder / name
@@ -178,7 +175,7 @@ def write_package(folder: Path, chapters: Sequence[ChapterParts]) -> tuple[Path,
 
 
 def milestones_reached(folder: Path) -> dict[str, int]:
-    """Return the milestones that a package has reached, each with how many of ours it took."""
+    """Return the milestones that a package has reached, each with how many parts were ours."""
     try:
         data = json.loads((folder / REACHED_FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):  # nobody has tried, or it was changed by hand
@@ -188,14 +185,14 @@ def milestones_reached(folder: Path) -> dict[str, int]:
 
 
 def record_milestone(folder: Path, name: str, ours: int) -> None:
-    """Write down that a package's parts have reached a milestone, with so many of ours."""
+    """Record that a package has reached a milestone with ``ours`` parts of ours."""
     replace_file(
         folder / REACHED_FILE, json.dumps(milestones_reached(folder) | {name: ours}) + "\n"
     )
 
 
 def is_as_written(path: Path) -> bool:
-    """True if a file is as it was written."""
+    """True if a file is as this program wrote it."""
     head, _, text = path.read_text(encoding="utf-8", errors="replace").partition("\n")
     return head == MADE_BY_MARK + short_digest(text)
 
@@ -208,9 +205,9 @@ def short_digest(text: str) -> str:
 def try_parts(
     chapters: Sequence[ChapterParts], targets: list[str], limits: Limits
 ) -> dict[str, str]:
-    """Try each of these parts in the package; return what is wrong with it, "" for a right one.
+    """Return, for each of these parts, what is wrong with it in the package; "" if nothing.
 
-    In a process of its own, since the parts are imported there.
+    They are tried in a process of its own, since the parts are imported there.
     """
     if not targets:
         return {}

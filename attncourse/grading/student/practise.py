@@ -1,4 +1,4 @@
-"""A notebook of functions to mend, made of what the checks named in a student's own notebooks."""
+"""A notebook of functions to mend, chosen by what checks named in a student's notebooks."""
 
 import json
 import random
@@ -27,7 +27,7 @@ MAX_DRILLS_OF_NOTEBOOK = 99
 
 @dataclass(frozen=True)
 class SavedOutputs:
-    """The mistakes that the notebooks of a folder show, most frequent first.
+    """The mistakes in the saved outputs of a folder's notebooks, the most frequent first.
 
     ``notebooks`` are those of the chapter, ``with_outputs`` those of them that hold any output, and
     ``unreadable`` the files that could not be read.
@@ -41,7 +41,7 @@ class SavedOutputs:
 
 @dataclass(frozen=True)
 class PracticeMade:
-    """The notebook that was written, how many drills it has, and what is to be said of it."""
+    """The notebook that was written, how many drills it has, and remarks for the student."""
 
     path: Path
     drills: int
@@ -55,10 +55,10 @@ def write_practice(
     folder: Path,
     output: Path | None = None,
 ) -> PracticeMade:
-    """Write a notebook of drills of a chapter; no file that is there is touched.
+    """Write a notebook of a chapter's drills; no file that is there is touched.
 
-    Raises ``UserError`` for what is no chapter, one without drills, more than there are, a folder
-    that is not there, a seed that is no number.
+    Raises ``UserError`` for what is no chapter, for one without drills, for more than there are,
+    for a folder that is not there, and for a seed that is no number.
     """
     stem = chapter_stem(chapter)
     every = drills_or_error(stem, chapter)
@@ -78,7 +78,7 @@ def write_practice(
 
 
 def chapter_stem(chapter: str) -> str:
-    """Return the stem of a chapter, given as ``05_kqv`` or ``kqv``."""
+    """Return the stem of a chapter that is given as ``05_kqv`` or ``kqv``; or ``UserError``."""
     bare = chapter.rstrip("/")
     known = {chapter_folder(stem): stem for stem in STEMS} | {stem: stem for stem in STEMS}
     if bare not in known:
@@ -93,7 +93,7 @@ def chapter_folder(stem: str) -> str:
 
 
 def drills_or_error(stem: str, chapter: str) -> tuple[Drill, ...]:
-    """Return a chapter's drills; a ``UserError`` where it has none."""
+    """Return a chapter's drills; raise ``UserError`` if it has none."""
     every = drills_of(stem)
     if not every:
         having = [chapter_folder(other) for other in STEMS if drills_of(other)]
@@ -103,7 +103,7 @@ def drills_or_error(stem: str, chapter: str) -> tuple[Drill, ...]:
 
 
 def free_place(folder: Path, name: str) -> Path:
-    """Return a file's name in a folder that nothing has yet."""
+    """Return a path in a folder for a new file of about this name."""
     home = folder / name if (folder / name).is_dir() else folder
     for number in range(1, MAX_DRILLS_OF_NOTEBOOK):
         place = home / f"{name}_practice{'' if number == 1 else f'_{number}'}.ipynb"
@@ -116,7 +116,7 @@ def free_place(folder: Path, name: str) -> Path:
 
 
 def saved_outputs(folder: Path, stem: str) -> SavedOutputs:
-    """Return what the checks named in the notebooks in a folder, and in those below it."""
+    """Return what checks named in the notebooks of a chapter in and below a folder."""
     times: Counter[NamedMistake] = Counter()
     notebooks, shown, unreadable = [], 0, []
     for path in notebooks_below(folder):
@@ -140,7 +140,7 @@ def saved_outputs(folder: Path, stem: str) -> SavedOutputs:
 
 
 def notebooks_below(folder: Path) -> Iterator[Path]:
-    """Yield the notebooks in and below a folder, but hidden ones and what was handed in."""
+    """Yield the notebooks in and below a folder, without hidden and submitted ones."""
     for path in sorted(folder.rglob("*.ipynb")):
         parts = path.relative_to(folder).parts
         if path.is_file() and SUBMITTED not in parts and not any(p[0] == "." for p in parts):
@@ -160,7 +160,7 @@ def output_texts(cells: list[dict[str, Any]]) -> Iterator[str]:
 def remarks_on(
     saved: SavedOutputs, folder: Path, chapter: str, chosen: list[Drill]
 ) -> Iterator[str]:
-    """Return sentences on where the drills come from, and on what could not be read."""
+    """Yield sentences on where the drills come from, and on what could not be read."""
     for path in saved.unreadable:
         yield f"not read: {path} is no notebook, or damaged; download it again"
     by_lot = "so these are drawn by lot"

@@ -1,4 +1,4 @@
-"""A student's progress: every exercise of the course, done, tried or open."""
+"""A student's progress: for every exercise of the course, whether it is done, tried or open."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -39,10 +39,10 @@ MAX_REASONS_SHOWN = 3
 class FolderProgress:
     """The state of every exercise by its target, in the course's order, and the files behind it.
 
-    ``places`` are the notebooks that exercises were found in, by target; of two the one with the
-    better answer. ``left_out`` are sentences on files that were not counted, ``reached`` the
-    milestones that a package in the folder has reached, with how many of ours. ``waiting`` are the
-    questions, by target, whose answers wait for a person's points.
+    ``places`` are the notebooks with an exercise's better answer, by target. ``left_out`` are
+    sentences on files that were not counted, ``reached`` the milestones that a package in the
+    folder has reached, with how many parts of ours. ``waiting`` are the questions, by target, whose
+    answers wait for a person's points.
     """
 
     states: dict[str, str]
@@ -52,22 +52,19 @@ class FolderProgress:
     waiting: frozenset[str] = frozenset()
 
     def count(self, state: str, stem: str = "") -> int:
-        """Return how many exercises are in this state, in one chapter or in all."""
+        """Return how many exercises have this state, in one chapter or, with "", in all."""
         chosen = [s for t, s in self.states.items() if not stem or t.startswith(f"{stem}.")]
         return chosen.count(state)
 
     def for_a_person(self, stem: str = "") -> str:
-        """Return the points of answered questions, in one chapter or in all.
-
-        Nothing without any.
-        """
+        """Return the points of answered questions, in one chapter or in all; "" for none."""
         answered = [t for t in self.waiting if not stem or t.startswith(f"{stem}.")]
         number = sum(question_points()[t] for t in answered)
         return f"; {points_in_words(number)} for a person" if answered else ""
 
     @property
     def next(self) -> str:
-        """The exercise to do next: the first tried and not done, or else the first open one.
+        """The exercise to do next: the first tried and not done, or else the first open one; or "".
 
         Questions come last.
         """
@@ -76,18 +73,18 @@ class FolderProgress:
 
     @property
     def within_reach(self) -> list[str]:
-        """The milestones whose chapter is done, and which are not reached."""
+        """The milestones that are not reached, though their chapters are done."""
         return [name for stem, name in MILESTONES.items() if self.milestone(stem) == TRIED]
 
     def milestone(self, stem: str) -> str:
-        """Return the state of the milestone after a chapter: done, tried (it can be), or open."""
+        """Return the state of a chapter's milestone: done, tried (it can be reached) or open."""
         left = self.count(OPEN, stem) + self.count(TRIED, stem)
         yours = self.reached.get(MILESTONES[stem]) == 0
         return DONE if yours else OPEN if left else TRIED
 
 
 class OwnNotebook(NamedTuple):
-    """A notebook with exercises: its path, its bytes, its cells, and its chapter's stem."""
+    """A notebook with exercises: its path, its bytes, its cells, its chapter's stem."""
 
     path: Path
     data: bytes
@@ -96,9 +93,9 @@ class OwnNotebook(NamedTuple):
 
 
 def own_notebooks(folder: Path) -> tuple[list[OwnNotebook], list[str]]:
-    """Return the notebooks with exercises in a folder and those below, and why others are left out.
+    """Return the notebooks with exercises in and below a folder, and why others are left out.
 
-    What students handed in counts in no folder but their own. Raise ``UserError`` for a folder
+    What students handed in counts in no folder but their own. Raises ``UserError`` for a folder
     without a notebook of the course.
     """
     if not folder.is_dir():
@@ -137,11 +134,11 @@ def own_notebooks(folder: Path) -> tuple[list[OwnNotebook], list[str]]:
 def folder_progress(
     folder: Path, limits: Limits, seen: Callable[[int, int, str], None] = lambda *_: None
 ) -> FolderProgress:
-    """Return the progress that the notebooks in a folder, and in those below it, show.
+    """Return the progress that the notebooks in and below a folder show.
 
-    Where two notebooks hold an exercise, the better answer counts. ``seen`` hears of each notebook
-    that has been judged: how many, of how many, and its name. Raise ``UserError`` for a folder
-    without a notebook of the course.
+    If two notebooks hold an exercise, the better answer counts. ``seen`` is called for each
+    notebook that has been judged: how many, of how many, and its name. Raises ``UserError`` for a
+    folder without a notebook of the course.
     """
     notebooks, left_out = own_notebooks(folder)
     limits = limits.stretched(slowness())
@@ -166,7 +163,7 @@ def folder_progress(
 
 
 def reached_in_folder(folder: Path) -> dict[str, int]:
-    """Return the milestones that were reached, with how many parts were ours, the fewest."""
+    """Return the milestones that packages in a folder have reached, with the fewest of ours."""
     whose = selfcheck.handed_in_by(folder / "any")
     reached: dict[str, int] = {}
     for mark in sorted(folder.rglob(f"mine/{REACHED_FILE}")):
@@ -177,17 +174,17 @@ def reached_in_folder(folder: Path) -> dict[str, int]:
 
 
 def answered_questions(cells: Iterable[Cell]) -> set[str]:
-    """Return the questions to which there is an answer: a person gives its points."""
+    """Return the grade ids of questions that are answered; a person gives their points."""
     return {c.grade_id for c in cells if c.question and UNANSWERED not in c.source}
 
 
 def attempted_answers(cells: Iterable[Cell]) -> list[str]:
-    """Return the answers, by grade id, that are more than what was handed out."""
+    """Return the grade ids of answers that are more than what was released."""
     return [c.grade_id for c in cells if c.solution and c.code and STUB_STATEMENT not in c.source]
 
 
 def states_of(report: Report, cells: Iterable[Cell]) -> dict[str, str]:
-    """Return the state of each exercise in one notebook."""
+    """Return the state of each exercise in one notebook, by its report."""
     states, written = {}, attempted_answers(cells)
     passed = {verdict["target"]: verdict["passed"] for verdict in report.verdicts}
     for target, cell in report.cells.items():
@@ -198,7 +195,7 @@ def states_of(report: Report, cells: Iterable[Cell]) -> dict[str, str]:
 
 
 def progress_table(folder_progress: FolderProgress) -> Table:
-    """Return a row for each chapter: how many are done, and which are not."""
+    """Return a table with a row for each chapter: how many exercises are done, which are not."""
     made = empty_table("chapter", "done#", "tried", "open")
     for number, stem in enumerate(STEMS, 1):
         mine = {
@@ -233,7 +230,7 @@ def progress_table(folder_progress: FolderProgress) -> Table:
 
 
 def summary(folder_progress: FolderProgress) -> str:
-    """Return the lines that say what has been done, and what comes next."""
+    """Return the lines below the table: what has been done, and what comes next."""
     done, tried = folder_progress.count("done"), folder_progress.count("tried")
     every = len(folder_progress.states) + len(question_points())
     lines = [f"{done} of {every} exercises done"]

@@ -1,4 +1,4 @@
-"""A student's own file, judged without the instructor's notebook: only the public checks."""
+"""Judging a student's own file without the instructor's notebook, by public checks alone."""
 
 import os
 import re
@@ -16,14 +16,14 @@ from attncourse.checks.reading.cells import UNANSWERED
 from attncourse.grading.errors import Unreadable, UserError
 from attncourse.grading.files import explained_file_errors
 from attncourse.grading.harmless import one_line
-from attncourse.grading.jail.jail import missing_floor
+from attncourse.grading.jail.jail import missing_required_layers
 from attncourse.grading.judge.judge import grade_submission, start_lanes
 from attncourse.grading.limits import Limits
 from attncourse.grading.machine import is_linux, slowness, system_name
 from attncourse.grading.report import Report, count
 from attncourse.grading.student.unjailed import judge_unjailed
 from attncourse.grading.submission.notebook import Assignment, Cell, Cells, read_cells
-from attncourse.grading.submission.source import names
+from attncourse.grading.submission.source import names_in_cell
 from attncourse.grading.submission.syntax import CellNames
 from attncourse.grading.submission.varied import variants_asked
 
@@ -47,9 +47,9 @@ NUMBERED = re.compile(r"\bcell (\d+)\b")
 
 
 def check_file(path: Path, limits: Limits) -> Report:
-    """Return the verdicts on each exercise of a student's notebook.
+    """Return the report on the exercises of a student's notebook.
 
-    Raises ``UserError`` for a notebook without exercises: a page's.
+    Raises ``UserError`` for a notebook without exercises, a page's for example.
     """
     data, cells = read_own_notebook(path)
     if page := page_of(cells):
@@ -65,7 +65,7 @@ def check_file(path: Path, limits: Limits) -> Report:
 
 
 def open_questions(cells: Cells) -> list[str]:
-    """Return a line for each question that no check can judge: is it answered?"""
+    """Return a line for each question that no check can judge: whether it is answered."""
     states = {True: "is answered", False: "is not answered yet"}
     return [
         f"{one_line(cell.grade_id, MAX_NAME_WIDTH)} {states[UNANSWERED not in cell.source]}: "
@@ -78,12 +78,13 @@ def open_questions(cells: Cells) -> list[str]:
 def check_cells(
     path: Path, data: bytes, cells: Cells, limits: Limits, explain: bool = True
 ) -> Report:
-    """Return the verdicts on a notebook that has been read, in a jail wherever there is one.
+    """Return the report on a notebook's cells, which run in a jail wherever there is one.
 
-    Without one, what somebody handed in does not run, a ``UserError``: only one's own work is
-    trusted.
+    Without a jail, ``UserError`` is raised for what somebody else has handed in: only one's own
+    work is trusted. Without ``explain``, verdicts say what is right, and not why something is
+    wrong.
     """
-    sandbox = not missing_floor()
+    sandbox = not missing_required_layers()
     if not sandbox and (student := handed_in_by(path)):
         raise UserError(
             f"{path} was handed in by {one_line(student)}, and there is no jail here to run it in: "
@@ -99,16 +100,16 @@ def check_cells(
 
 
 def check_each(files: Sequence[File], limits: Limits, explain: bool = True) -> Iterator[Report]:
-    """Yield the verdicts on several files, in their order, as many at a time as processors.
+    """Yield the reports on several files, in order, judged on all processors at a time.
 
-    Without ``explain`` the verdicts say what is right, and not why something is wrong.
-    What their workers import is loaded once for all.
+    Without ``explain``, verdicts say what is right, and not why something is wrong. What their
+    workers import is loaded once for all.
     """
     if not files:
         return
     assignments = [own_assignment(cells, path.stem) for path, _, cells in files]
     if is_linux():
-        start_lanes(assignments, limits, sandbox=not missing_floor())
+        start_lanes(assignments, limits, sandbox=not missing_required_layers())
     with ThreadPoolExecutor(min(len(files), os.cpu_count() or 1)) as pool:
         paths, data, cells = zip(*files, strict=True)
         check = partial(check_cells, limits=limits, explain=explain)
@@ -116,14 +117,14 @@ def check_each(files: Sequence[File], limits: Limits, explain: bool = True) -> I
 
 
 def handed_in_by(path: Path) -> str:
-    """Return whose a file in submitted/STUDENT/… is; "" where it is in no such folder."""
+    """Return whose a file in submitted/STUDENT/… is; "" if it is not in such a folder."""
     folders = path.resolve().parts[:-1]
     place = folders.index(SUBMITTED) + 1 if SUBMITTED in folders else len(folders)
     return "".join(folders[place : place + 1])
 
 
 def read_own_notebook(path: Path) -> tuple[bytes, Cells]:
-    """Return a notebook's bytes and cells. Raises ``UserError`` where it cannot be read."""
+    """Return a notebook's bytes and cells; raise ``UserError`` if it cannot be read."""
     with explained_file_errors(path, doing="read"):
         if not path.exists():
             raise UserError(f"there is no file {path}: name your notebook, say 02_mixing.ipynb")
@@ -135,7 +136,7 @@ def read_own_notebook(path: Path) -> tuple[bytes, Cells]:
 
 
 def page_of(cells: Cells) -> tuple[str, str, str] | None:
-    """Return where the course of a page's notebook lies in Colab, its folder and chapter."""
+    """Return the course's address in Colab, folder and chapter of a page's notebook; or None."""
     if any(cell.grade_id for cell in cells):
         return None
     badge = PAGE.search(cells[0].source) if cells else None
@@ -143,10 +144,10 @@ def page_of(cells: Cells) -> tuple[str, str, str] | None:
 
 
 def own_assignment(cells: Cells, file_stem: str, explain: bool = True) -> Assignment:
-    """Return an assignment of one test for each exercise that a student's notebook is about.
+    """Return an assignment that has one test for each exercise of a student's notebook.
 
     The student's copies of other tests (``check_…``, ``points_…``, ``hidden_…``) do not run, but
-    they say which variant was asked for.
+    they say which variant is asked for.
     """
     stem = chapter_of(cells, file_stem)
     chosen = [known for known in index().values() if known.stem == stem]
@@ -161,7 +162,7 @@ def own_assignment(cells: Cells, file_stem: str, explain: bool = True) -> Assign
     silent = [
         Cell("", grade_id=c.grade_id, locked=True)
         for c in cells
-        if c.test and c.grade_id and not asked_for & (names(c.source) or CellNames()).bound
+        if c.test and c.grade_id and not asked_for & (names_in_cell(c.source) or CellNames()).bound
     ]
     variants = variants_asked(cell.source for cell in cells if cell.code)
     tests = []
@@ -175,7 +176,7 @@ def own_assignment(cells: Cells, file_stem: str, explain: bool = True) -> Assign
 
 
 def chapter_of(cells: Cells, file_stem: str) -> str:
-    """Return the chapter a notebook belongs to: by its grade ids, or else by the file's name."""
+    """Return the stem of a notebook's chapter: by its grade ids, or else by the file's name."""
     ids = {cell.grade_id for cell in cells}
     votes = [k.stem for k in index().values() if k.name in ids or f"check_{k.name}" in ids]
     votes += [stem for c in cells for stem in CHECKED.findall(c.source) if stem in STEMS]
@@ -191,9 +192,10 @@ def chapter_of(cells: Cells, file_stem: str) -> str:
 
 
 def note_with_names(note: str, cells: Cells) -> str:
-    """Return a note that names cells by their exercise, since a notebook shows no numbers."""
+    """Return a note in which exercises stand for numbers of cells, which no notebook shows."""
 
-    def place(match: re.Match[str]) -> str:
+    def name_of_cell(match: re.Match[str]) -> str:
+        """Return what stands for a cell's number: its exercise, or the number."""
         above = cells[: int(match[1])]
         answers = [cell.grade_id for cell in above if cell.solution and cell.grade_id]
         if not answers:
@@ -201,4 +203,4 @@ def note_with_names(note: str, cells: Cells) -> str:
         is_answer_cell = above[-1].grade_id == answers[-1]
         return f"the cell of {answers[-1]}" if is_answer_cell else f"a cell below {answers[-1]}"
 
-    return NUMBERED.sub(place, note)
+    return NUMBERED.sub(name_of_cell, note)

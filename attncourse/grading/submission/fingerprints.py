@@ -1,4 +1,4 @@
-"""Fingerprints of answers: what is left of their code without names, layout, comments and order.
+"""Fingerprints of answers: their code without names, layout, comments and order.
 
 Every statement is a run of the nodes of its syntax tree, and each few neighbours in it are a
 fingerprint (Schleimer, Wilkerson and Aiken 2003; answers are short, so all of them are kept). A
@@ -25,13 +25,14 @@ BODIES = ("body", "orelse", "finalbody", "handlers", "cases")
 LEFT_OUT = ("annotation", "returns", "type_comment", "ctx", "kind", "type_ignores", "type_params")
 
 
-def answers_of(cells: Cells, assignment: Assignment) -> dict[str, Prints]:
-    """Return the fingerprints of a submission's own code by exercise, without what was given.
+def fingerprints_by_exercise(cells: Cells, assignment: Assignment) -> dict[str, Prints]:
+    """Return the fingerprints of a submission's own code, without those of what was given.
 
-    Of more than ``MAX_COMPARED_CHARS``, it is the answers first and then as much else as fits.
+    Code that defines no exercise is under ``OTHER_CELLS``. Of more than ``MAX_COMPARED_CHARS``,
+    answers come first and then as much else as fits.
     """
     exercises = [c.grade_id for c in assignment.cells if c.solution and c.code]
-    given_prints = given_by(assignment)
+    given_prints = fingerprints_of_given(assignment)
     steps = plan(cells_that_fit(cells, exercises), assignment)[0]
     cell_sources = [step.source for step in steps if step.kind == "cell"]
     prints_by_exercise: dict[str, set] = {}
@@ -46,7 +47,7 @@ def answers_of(cells: Cells, assignment: Assignment) -> dict[str, Prints]:
 
 
 def cells_that_fit(cells: Cells, exercises: list[str]) -> Cells:
-    """Return the cells that there is room for, in their order; answers take it first."""
+    """Return the cells with at most ``MAX_COMPARED_CHARS`` of code, answers before other code."""
     names = "|".join(map(re.escape, exercises))
     answer = re.compile(rf"^(?:class|(?:async )?def)\s+(?:{names})\b", re.M)
     fitting, room = set(), MAX_COMPARED_CHARS
@@ -60,16 +61,16 @@ def cells_that_fit(cells: Cells, exercises: list[str]) -> Cells:
 
 
 @lru_cache(maxsize=8)
-def given_by(assignment: Assignment) -> Prints:
-    """Return the fingerprints of what students were given: stubs, signatures, other cells."""
+def fingerprints_of_given(assignment: Assignment) -> Prints:
+    """Return the fingerprints of the code that students are given: stubs and other cells."""
     texts = [as_released(c) for c in assignment.cells if c.code]
     trees = [tree for text in texts if (tree := parse_or_none(python_alone(text)))]
     return frozenset().union(*map(fingerprints, trees))
 
 
 def fingerprints(tree: ast.Module) -> Prints:
-    """Return the fingerprints of a piece of code."""
-    made_up = own_names(tree)
+    """Return the fingerprints of a module's code."""
+    made_up = names_made_up(tree)
     prints = set()
     for run in statement_runs(tree, made_up):
         last = max(len(run) - N_NEIGHBOURS, 0)
@@ -77,8 +78,8 @@ def fingerprints(tree: ast.Module) -> Prints:
     return frozenset(prints)
 
 
-def own_names(tree: ast.Module) -> set[str]:
-    """Return the names that the code makes up, its arguments, functions and methods among them."""
+def names_made_up(tree: ast.Module) -> set[str]:
+    """Return the names that code binds itself: variables, arguments, functions, classes."""
     names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
@@ -91,7 +92,7 @@ def own_names(tree: ast.Module) -> set[str]:
 
 
 def statement_runs(tree: ast.AST, own_names_of_code: set[str]) -> Iterator[list[str]]:
-    """Yield the run of nodes of every statement; those inside of others are runs of their own."""
+    """Yield the nodes of every statement as texts; inner statements are runs of their own."""
     waiting = [tree]
     while waiting:
         node = waiting.pop()
@@ -105,7 +106,7 @@ def statement_runs(tree: ast.AST, own_names_of_code: set[str]) -> Iterator[list[
 
 
 def statement_nodes(tree: ast.AST, own_names_of_code: set[str]) -> Iterator[str]:
-    """Yield a statement's nodes, in order, without the statements inside."""
+    """Yield the nodes of a statement as texts, in order, without statements inside it."""
     waiting = [tree]
     while waiting:
         node = waiting.pop()
@@ -123,11 +124,11 @@ def statement_nodes(tree: ast.AST, own_names_of_code: set[str]) -> Iterator[str]
             yield "." if node.attr in own_names_of_code or on_self else f".{node.attr}"
         if isinstance(node, ast.keyword):
             yield f"{node.arg}=" if node.arg not in own_names_of_code else "name="
-        waiting += reversed(children(node))
+        waiting += reversed(nodes_inside(node))
 
 
-def children(node: ast.AST) -> list[ast.AST]:
-    """Return a node's own nodes, those that are statements and what is left out aside."""
+def nodes_inside(node: ast.AST) -> list[ast.AST]:
+    """Return a node's child nodes, without statements and what is left out."""
     nodes: list[ast.AST] = []
     for name, value in ast.iter_fields(node):
         if name not in LEFT_OUT and not (name in BODIES and isinstance(value, list)):
@@ -137,7 +138,7 @@ def children(node: ast.AST) -> list[ast.AST]:
 
 
 def fingerprint_of_number(value: object) -> str:
-    """Return a number as it is, in a form that has no longest one; all texts are alike."""
+    """Return a constant's text: a number's own, and the same one for all texts."""
     if isinstance(value, str | bytes):
         return "text"
     return hex(value) if type(value) is int else repr(value)

@@ -1,4 +1,4 @@
-"""Recognising what was handed in instead of a notebook, and saying what to hand in."""
+"""What was handed in instead of a notebook, recognised, and what to hand in."""
 
 import re
 from typing import Any
@@ -43,7 +43,7 @@ PROGRAM = re.compile(
 
 
 def format_name(text: str) -> str:
-    """Describe a text that holds no cells, and what to do."""
+    """Return what a text is that holds no cells, and what to do."""
     begins = text[:MAX_RECOGNISED_CHARS]
     for pattern, description in FORMAT_MESSAGES:
         if pattern.search(begins):
@@ -54,7 +54,7 @@ def format_name(text: str) -> str:
 
 
 def syntax_mistake(text: str) -> str:
-    """Return where a text stops being Python, as a part of a sentence."""
+    """Return where a text stops being Python, as a part of a sentence; "" if it does not."""
     try:
         parse_quietly(python_alone(text[:MAX_PARSED_CHARS]))
     except NO_TREE as error:
@@ -64,7 +64,7 @@ def syntax_mistake(text: str) -> str:
 
 
 def name_of_json(content: Any) -> str:
-    """Describe JSON that holds no notebook, where it can be recognised, and what to do."""
+    """Return what JSON is that holds no notebook, and what to do, if it is recognised; or ""."""
     match content:
         case {"doc_id": _} | {"resource_id": _} | {"url": str()}:
             return f"this is {LINK}"

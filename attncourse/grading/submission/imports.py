@@ -1,8 +1,4 @@
-"""Imports in a student's code beyond those that notebooks usually have.
-
-Points do not depend on it: what an exercise forbids is refused where it is called. It is for a
-person, who may want to know what ctypes is for.
-"""
+"""Unusual imports: modules that a student's code imports and that few notebooks do."""
 
 import ast
 import re
@@ -30,9 +26,10 @@ ORDINARY_MODULES = frozenset((PACKAGES + STANDARD).split())
 
 
 def unusual_imports(sources: Iterable[str], given_sources: Iterable[str]) -> list[list[str]]:
-    """Return the modules that each of a student's cells imports and that few notebooks do.
+    """Return, for each of a student's cells, the modules it imports that few notebooks do.
 
-    Not those that the ``given_sources`` of the assignment import, nor the student's own files.
+    Those that the ``given_sources`` of the assignment import are left out, and the student's own
+    files.
     """
     sources = list(sources)
     files = {p.removesuffix(".py").split("/")[0] for p, _ in map(file_written, sources) if p}
@@ -50,7 +47,7 @@ def unusual_imports(sources: Iterable[str], given_sources: Iterable[str]) -> lis
 
 @remembered_by_class
 def imported_names(source: str) -> tuple[str, ...]:
-    """Return the full names that a cell imports; for a file that it writes, that file's imports."""
+    """Return the full names that a cell imports; for a cell that writes a file, the file's."""
     tree, names = parse_or_none(python_alone(file_written(source)[1] or source)), []
     if tree:
         for node in ast.walk(tree):

@@ -1,7 +1,7 @@
-"""Syntax that is newer than this Python: which version a cell that is no Python here needs.
+"""Syntax that is newer than this Python: which version a cell needs that is no Python here.
 
-Each form is rewritten as an older one. If the cell is Python then, it needed what was rewritten.
-The result only says that; it is never run, for it may mean something else.
+Each newer form is rewritten as an older one. If the cell is Python then, it needed what was
+rewritten. The result only says that; it is never run, for it may mean something else.
 """
 
 import re
@@ -26,7 +26,7 @@ TEXT = re.compile(
 
 
 def version_needed(source: str) -> str:
-    """Return the Python version that a cell needs, as "3.12", where this one is older; or ""."""
+    """Return the Python version that a cell needs, as "3.12", if this one is older; else ""."""
     source = python_alone(source)
     if len(source) > MAX_PARSED_CHARS or parse_or_none(source):
         return ""
@@ -40,7 +40,7 @@ def version_needed(source: str) -> str:
 
 
 def rewritten_for_older(source: str) -> Iterator[tuple[str, list[Version]]]:
-    """Yield the source with ever more newer forms rewritten, and their versions."""
+    """Yield the source with one more newer form rewritten each time, and that form's versions."""
     parameter_lists = [parameters["own"] for parameters in PARAMETERS.finditer(source)]
     used = [
         (3, 13) if re.search(r"\w\s*=(?!=)", parameters_text) else (3, 12)
@@ -55,9 +55,11 @@ def rewritten_for_older(source: str) -> Iterator[tuple[str, list[Version]]]:
 
 
 def without_templates(source: str) -> tuple[str, list[Version]]:
-    """Rewrite f-strings with quotes, line ends or backslashes in braces (3.12), and t"" (3.14).
+    """Return the source with f-strings and t-strings replaced, and the versions that had them.
 
-    One ends at the first of its quotes that stands outside of all braces.
+    f-strings may have quotes, line ends or backslashes in braces since 3.12, t-strings are of 3.14.
+    A string ends at the first of its quotes that stands outside of all braces; where one does not
+    end, nothing is replaced.
     """
     pieces, used, at = [], [], 0
     while (match := TEXT.search(source, at)) is not None:

@@ -1,8 +1,4 @@
-"""Notebooks as far as grading needs them: bytes in, cells out.
-
-``read_submission_cells`` takes what students hand in and mends what a person would read past. What
-is left over after it is ``Unreadable``, with the reason and the line.
-"""
+"""Notebooks as grading needs them: bytes in, cells out."""
 
 import math
 import re
@@ -16,7 +12,11 @@ from typing import Any
 
 from attncourse.grading.errors import Unreadable, UserError
 from attncourse.grading.submission.raw_cells import MAX_CELLS, raw_cells
-from attncourse.grading.submission.source import made_python, shortened_line, top_level_statements
+from attncourse.grading.submission.source import (
+    repaired_python,
+    shortened_line,
+    top_level_statements,
+)
 from attncourse.grading.submission.syntax import parse_quietly
 from attncourse.grading.submission.text import conflict_sides, to_text
 
@@ -33,7 +33,7 @@ CONFLICT = "it holds both sides of a merge conflict: each was graded, and the be
 
 @dataclass(frozen=True)
 class Cell:
-    """One code or Markdown cell, with what nbgrader's metadata says of it."""
+    """A code or Markdown cell, with what nbgrader's metadata says of it."""
 
     source: str
     code: bool = True
@@ -65,7 +65,7 @@ Cells = tuple[Cell, ...]
 
 @dataclass(frozen=True)
 class Assignment:
-    """The instructor's cells, in order, against which a submission is graded.
+    """The instructor's cells, in order, against which submissions are graded.
 
     ``released`` says whether students were given them, so that a submission lacks those it has not;
     ``follow_on``, whether an answer earns that is right, given right ones in place of wrong ones.
@@ -98,7 +98,7 @@ class Assignment:
 class Reading:
     """The cells of a submitted file, and notes for the student on what was mended.
 
-    There are two ``versions`` where the file holds both sides of a merge conflict.
+    There are two ``versions`` if the file holds both sides of a merge conflict, else one.
     """
 
     versions: tuple[Cells, ...]
@@ -106,9 +106,9 @@ class Reading:
 
 
 def read_submission_cells(data: bytes) -> Reading:
-    """Return the cells of a submission, read as tolerantly as a person would read it.
+    """Return the cells of a submitted file, read as tolerantly as a person would read it.
 
-    Raises ``Unreadable``, and nothing else, where there is no telling what the cells are.
+    Raises ``Unreadable``, and nothing else, if there is no telling what the cells are.
     """
     text, notes = to_text(data)
     versions, said = versions_of(text)
@@ -121,9 +121,9 @@ def read_submission_cells(data: bytes) -> Reading:
 
 
 def read_cells(data: bytes) -> Cells:
-    """Return the cells of a notebook that has one version, as an instructor's own has.
+    """Return the cells of a notebook that has one version, as an instructor's has.
 
-    Raises ``Unreadable`` where there is no telling what the cells are.
+    Raises ``Unreadable`` if there is no telling what the cells are.
     """
     versions = read_submission_cells(data).versions
     if len(versions) != 1:
@@ -132,7 +132,10 @@ def read_cells(data: bytes) -> Cells:
 
 
 def versions_of(text: str) -> tuple[list[Cells], list[str]]:
-    """Return the cells of a text, and notes; both versions if the file holds conflicts."""
+    """Return the cells of a text, as one or two versions, and notes on what was mended.
+
+    There are two where the text holds merge conflicts.
+    """
     both = conflict_sides(text)
     if both is None:
         return versions_of_cells(text)
@@ -149,7 +152,10 @@ def versions_of(text: str) -> tuple[list[Cells], list[str]]:
 
 
 def versions_of_cells(text: str) -> tuple[list[Cells], list[str]]:
-    """Return the cells of a text without conflicts; both versions if cells hold any."""
+    """Return the cells of a text without conflicts in it, as one or two versions, and notes.
+
+    There are two where cells hold conflicts.
+    """
     raw, notes = raw_cells(text)
     if len(raw) > MAX_CELLS:
         raise Unreadable(f"it has more than {MAX_CELLS} cells: hand in only your answers")
@@ -180,7 +186,7 @@ def nbdime_side(cells: Cells, side: int) -> Cells:
 
 
 def cut_to_room(cells: list[Cell]) -> tuple[list[Cell], list[str]]:
-    """Return the cells with no more code than there is room for.
+    """Return the cells with at most so much code as is read, and notes on what was left out.
 
     The longest statements are left out.
     """
@@ -205,7 +211,7 @@ def cut_to_room(cells: list[Cell]) -> tuple[list[Cell], list[str]]:
 
 
 def cell_of(raw: dict[str, Any]) -> Cell:
-    """Return one cell from its JSON; what is missing or of the wrong type counts as not there."""
+    """Return a cell from its JSON; fields that are missing or of a wrong type are empty."""
     source = next((raw[key] for key in ("source", "input", "code", "text") if key in raw), "")
     if isinstance(source, list):
         source = joined_lines([piece for piece in source if isinstance(piece, str)])
@@ -223,25 +229,25 @@ def cell_of(raw: dict[str, Any]) -> Cell:
 
 
 def joined_lines(pieces: list[str]) -> str:
-    """Return the text of a list of lines; some tools leave their ends away."""
+    """Return the text of a list of lines; lines without ends get them."""
     ended = any(piece.endswith("\n") for piece in pieces[:-1])
     return ("" if ended else "\n").join(pieces)
 
 
 def encodable_text(text: Any) -> str:
-    """Return a text with plain line ends and without what no file can hold; "" for what is none."""
+    """Return a text with plain line ends that a file can hold; "" for what is no text."""
     plain = text.replace("\r\n", "\n").replace("\r", "\n") if isinstance(text, str) else ""
     return SURROGATES.sub("\ufffd", plain)
 
 
 def mend_cells(cells: Cells) -> tuple[Cells, list[str]]:
-    """Return the cells, and notes; code is repaired if that makes it Python.
+    """Return the cells with code repaired where that makes it Python, and notes.
 
-    What is repaired are invisible and typographic characters.
+    Invisible and typographic characters are repaired.
     """
     mended, notes = list(cells), []
     for number, cell in enumerate(cells, start=1):
-        source = made_python(cell.source) if cell.code else None
+        source = repaired_python(cell.source) if cell.code else None
         if source is not None:
             mended[number - 1] = replace(cell, source=source)
             notes.append(f"cell {number}: invisible characters or typographic quotes were replaced")
@@ -249,9 +255,9 @@ def mend_cells(cells: Cells) -> tuple[Cells, list[str]]:
 
 
 def read_assignment(path: Path, data: bytes) -> Assignment:
-    """Return the assignment that an instructor's solved notebook defines.
+    """Return the assignment that an instructor's solved notebook, ``data``, defines.
 
-    Its name is the folder's.
+    Its name is that of the folder in ``path``.
     """
     try:
         cells = read_cells(data)

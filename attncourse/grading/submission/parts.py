@@ -1,7 +1,7 @@
-"""The kind of each cell of a submission: a copy of a test, an answer, or a student's own.
+"""The parts of a submission: each cell is a copy of a test, an answer, or the student's own.
 
-Metadata is a hint here and no more. A cell that says it is a test, and holds something else, is
-the student's; one that says nothing, and holds what a test was released as, is that test's copy.
+Metadata is a hint here and no more. A cell that says it is a test, and holds something else, is the
+student's; one that says nothing, and holds what a test was released as, is that test's copy.
 """
 
 import re
@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 from itertools import takewhile
 
 from attncourse.grading.submission.notebook import Assignment, Cell, Cells
-from attncourse.grading.submission.source import is_python, names
+from attncourse.grading.submission.source import is_python, names_in_cell
 from attncourse.grading.submission.syntax import CellNames, remembered_by_class, same_code
 
 HIDDEN_TESTS = re.compile(r"^.*BEGIN HIDDEN TESTS(?:.*\n)*?.*END HIDDEN TESTS.*\n?", re.M)
@@ -25,12 +25,12 @@ MAX_PIECES = 5  # of a cell that was split
 
 @dataclass(frozen=True)
 class Part:
-    """A cell of a submission, or several that belong together.
+    """A cell of a submission, or several that were joined.
 
     ``copy_of`` names the test that it is a copy of: the instructor's own runs instead. An
     ``edited`` copy has something in it that the test has not: it runs as well, before the test.
-    ``idle`` marks an answer's cell that was left as it was released while the answer stands
-    elsewhere.
+    ``idle`` marks an answer's cell that was left as it was released while the answer is in another
+    cell.
     """
 
     number: int
@@ -42,22 +42,25 @@ class Part:
 
     @property
     def name(self) -> str:
-        """The name of the cell in messages."""
+        """The cell's name in messages: by its exercise, or else by its number."""
         return f"cell {self.answers[0] if self.answers else self.number}"
 
     @property
     def runs(self) -> bool:
-        """True if the cell is code that runs: no copy of a test, and no answer left idle."""
+        """True if the cell is code that runs: no plain copy of a test, and not idle."""
         return self.cell.code and (self.edited or not self.copy_of) and not self.idle
 
     @cached_property
     def names(self) -> CellNames:
-        """The names that the cell binds and reads; none where it does not run."""
-        return (names(self.cell.source) if self.runs else None) or CellNames()
+        """The names that the cell binds and reads; none if it does not run, or is no Python."""
+        return (names_in_cell(self.cell.source) if self.runs else None) or CellNames()
 
 
 def labelled_cells(cells: Cells, assignment: Assignment) -> tuple[list[Part], list[str]]:
-    """Return each cell with what it is. A test's second copy is left out."""
+    """Return each cell as a part that says what it is, and notes.
+
+    A test's second copy is left out.
+    """
     answers = {c.grade_id for c in assignment.cells if c.solution and c.grade_id}
     released = {g: bare_text(as_released(cell)) for g, cell in assignment.tests.items()}
     whole = {g: bare_text(cell.source) for g, cell in assignment.tests.items()}
@@ -82,7 +85,7 @@ def labelled_cells(cells: Cells, assignment: Assignment) -> tuple[list[Part], li
 
 
 def claims_test(cell: Cell, tests: dict[str, str]) -> bool:
-    """True if a cell has a test's grade id and nothing in it that the test does not have."""
+    """True if a cell has a test's grade id and no line that the test does not have."""
     if cell.grade_id not in tests:
         return False
     test = tests[cell.grade_id]
@@ -90,7 +93,7 @@ def claims_test(cell: Cell, tests: dict[str, str]) -> bool:
 
 
 def join_split_cells(parts: list[Part], assignment: Assignment) -> tuple[list[Part], list[str]]:
-    """Return the parts with the pieces of a cell that was split put together again."""
+    """Return the parts with the pieces of a split cell joined again, and notes."""
     made, notes, at = [], [], 0
     while at < len(parts):
         run = takewhile(lambda part: part.runs, parts[at : at + MAX_PIECES])
@@ -108,7 +111,10 @@ def join_split_cells(parts: list[Part], assignment: Assignment) -> tuple[list[Pa
 
 
 def end_of_cell(sources: list[str]) -> int:
-    """Return the number of the last piece that makes the first one, with those between, whole."""
+    """Return the number of the last source that, joined with those before, makes the first whole.
+
+    It is 0 where the first source is no piece of a split cell.
+    """
     end = 0
     if sources and sources[0].lstrip().startswith("%%"):
         return end
@@ -120,10 +126,13 @@ def end_of_cell(sources: list[str]) -> int:
     return end
 
 
-def as_code(parts: list[Part], assignment: Assignment) -> tuple[list[Part], list[str]]:
-    """Return the parts with answers run that stand in a cell of another type, and nowhere else."""
+def text_answers_as_code(parts: list[Part], assignment: Assignment) -> tuple[list[Part], list[str]]:
+    """Return the parts with answers in Markdown cells turned into code that runs, and notes.
+
+    Only where no code cell has the answer.
+    """
     code = {c.grade_id for c in assignment.cells if c.solution and c.code}
-    solved = [names(c.source) for c in assignment.cells if c.solution and c.code]
+    solved = [names_in_cell(c.source) for c in assignment.cells if c.solution and c.code]
     wanted = frozenset().union(*(cell_names.bound for cell_names in solved if cell_names))
     bound = {name for part in parts for name in part.names.bound if not is_stub(part, assignment)}
     made, notes = list(parts), []
@@ -139,11 +148,8 @@ def as_code(parts: list[Part], assignment: Assignment) -> tuple[list[Part], list
     return made, notes
 
 
-def unanswered_parts(parts: list[Part], assignment: Assignment) -> list[Part]:
-    """Return the parts with answers' cells idle that were left empty.
-
-    An answer stands elsewhere then.
-    """
+def with_idle_stubs(parts: list[Part], assignment: Assignment) -> list[Part]:
+    """Return the parts with those stubs marked idle whose answers are in other cells."""
     stubs = {n for n, part in enumerate(parts) if part.runs and is_stub(part, assignment)}
     others = [part for n, part in enumerate(parts) if n not in stubs and part.runs]
     bound = {name for part in others for name in part.names.bound}
@@ -166,7 +172,7 @@ def is_stub(part: Part, assignment: Assignment) -> bool:
 
 @lru_cache(maxsize=1024)
 def as_released(cell: Cell) -> str:
-    """Return an instructor's cell as students get it: marked regions are replaced."""
+    """Return the text of an instructor's cell as students get it: marked regions are replaced."""
     stub = STUB_TEXT if cell.code else TEXT_STUB
     text, count = ANSWER.subn(stub, cell.source)
     if cell.solution and not count:
@@ -182,6 +188,6 @@ def bare_text(source: str) -> str:
     return "\n".join(line.rstrip() for line in source.split("\n") if line.strip()).strip()
 
 
-def shows_only(cell: Cell) -> bool:
-    """True if a test only shows a student the verdict that a graded cell finds again."""
+def only_shows_verdict(cell: Cell) -> bool:
+    """True if a test earns nothing: it shows the verdict that a graded cell finds again."""
     return not cell.grade and cell.grade_id.startswith("check_")

@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from attncourse.grading.submission.notebook import Assignment, Cell, Cells
 from attncourse.grading.submission.parts import (
     Part,
-    as_code,
     as_released,
     bare_text,
     join_split_cells,
     labelled_cells,
-    shows_only,
-    unanswered_parts,
+    only_shows_verdict,
+    text_answers_as_code,
+    with_idle_stubs,
 )
 from attncourse.grading.submission.questions import with_answers_in_place
-from attncourse.grading.submission.source import names, python_alone, without_magics
+from attncourse.grading.submission.source import names_in_cell, python_alone, without_magics
 from attncourse.grading.submission.syntax import CellNames
 
 ANOTHER = "this is the notebook of"
@@ -33,7 +33,7 @@ PUT_BACK = "missing tests were put back"  # which is for whoever grades: it cost
 
 @dataclass(frozen=True)
 class Step:
-    """One cell to run. ``name`` stands in messages; ``grade_id`` is set for tests only.
+    """A cell to run. ``name`` stands in messages; ``grade_id`` is set for tests only.
 
     ``kind`` is "cell" for the student's own, "given" for one that the submission holds as the
     assignment gave it or that the instructor has locked, and "test" for one that earns points.
@@ -46,20 +46,20 @@ class Step:
 
     @property
     def given(self) -> bool:
-        """True for a cell that is the assignment's."""
+        """True if the cell is the assignment's, and no test."""
         return self.kind == "given"
 
 
 def plan(cells: Cells, assignment: Assignment) -> tuple[list[Step], list[str]]:
-    """Return the steps to run for a submission's cells, in order, and notes on what was mended."""
-    stands, notes = laid_out(cells, assignment)
+    """Return the steps to run for a submission's cells, and notes on what was mended."""
+    stands, notes = lay_out(cells, assignment)
     released = given_texts(assignment)
     steps = []
     for stand in stands:
         if isinstance(stand, Cell):
             if stand.grade and stand.grade_id:
                 steps.append(Step(f"test {stand.grade_id}", stand.source, "test", stand.grade_id))
-            elif not shows_only(stand):
+            elif not only_shows_verdict(stand):
                 name = f"cell {stand.grade_id or 'given'}"
                 steps.append(Step(name, python_alone(stand.source), "given"))
         elif stand.runs:
@@ -70,7 +70,7 @@ def plan(cells: Cells, assignment: Assignment) -> tuple[list[Step], list[str]]:
     return steps, notes
 
 
-def laid_out(cells: Cells, assignment: Assignment) -> tuple[list[Stand], list[str]]:
+def lay_out(cells: Cells, assignment: Assignment) -> tuple[list[Stand], list[str]]:
     """Return the submission's parts with the instructor's cells among them, and notes.
 
     Every test of the assignment is there exactly once, in the instructor's words.
@@ -85,7 +85,9 @@ def laid_out(cells: Cells, assignment: Assignment) -> tuple[list[Stand], list[st
             stands.append(part)
         stands += waiting[number]
     copies = {part.copy_of for part in parts}.union(assignment.added)
-    shown = {g for g, test in assignment.tests.items() if any(names(as_released(test)) or "?")}
+    shown = {
+        g for g, test in assignment.tests.items() if any(names_in_cell(as_released(test)) or "?")
+    }
     lost = [grade_id for grade_id in assignment.tests if grade_id in shown - copies]
     if lost and assignment.released:
         notes = [
@@ -99,20 +101,20 @@ def parts_in_order(cells: Cells, assignment: Assignment) -> tuple[list[Part], li
     """Return a submission's cells as parts, in order, and notes on what was mended."""
     parts, notes = labelled_cells(cells, assignment)
     steps = (
-        (join_split_cells, as_code)
+        (join_split_cells, text_answers_as_code)
         if other_assignment_note(cells, assignment)
-        else (with_answers_in_place, join_split_cells, as_code)
+        else (with_answers_in_place, join_split_cells, text_answers_as_code)
     )
     for step in steps:
         parts, step_notes = step(parts, assignment)
         notes = notes + step_notes
-    return unanswered_parts(parts, assignment), notes
+    return with_idle_stubs(parts, assignment), notes
 
 
 def other_assignment_note(cells: Cells, assignment: Assignment) -> str:
-    """Return a note that names the other assignment that a notebook is of; "" where it is of this.
+    """Return a note that names the other assignment that a notebook is of; "" if it is of this.
 
-    It is of another one where it has tests of that and none of this one.
+    It is of another one if it has tests of that and none of this one.
     """
     wanted = targets_checked(assignment.cells)
     theirs = targets_checked(cells)
@@ -132,12 +134,12 @@ def other_assignment_note(cells: Cells, assignment: Assignment) -> str:
 
 
 def targets_checked(cells: Cells) -> set[tuple[str, str]]:
-    """Return the exercises that cells check."""
+    """Return the exercises that cells check, as (chapter, name)."""
     return {target for cell in cells if cell.code for target in CHECKED.findall(cell.source)}
 
 
 def given_texts(assignment: Assignment) -> set[str]:
-    """Return the cells that students are given, as they are and as they are released."""
+    """Return the texts of cells that students are given, as they are and as they are released."""
     instructor_cells = [cell for cell in assignment.cells if not cell.solution]
     return {
         bare_text(text) for cell in instructor_cells for text in (cell.source, as_released(cell))
@@ -145,11 +147,13 @@ def given_texts(assignment: Assignment) -> set[str]:
 
 
 class Places:
-    """Where an assignment's cells run in one submission: after which of its parts."""
+    """Finds the places of an assignment's cells in a submission: after which of its parts."""
 
     def __init__(self, parts: list[Part], assignment: Assignment):
         self.parts, self.cells = parts, assignment.cells
-        self.names = [(names(c.source) if c.code else None) or CellNames() for c in self.cells]
+        self.names = [
+            (names_in_cell(c.source) if c.code else None) or CellNames() for c in self.cells
+        ]
         self.copies = {p.copy_of: n for n, p in enumerate(parts) if p.copy_of}
         self.answers: dict[str, list[int]] = defaultdict(list)
         self.binders: dict[str, list[int]] = defaultdict(list)
@@ -169,29 +173,29 @@ class Places:
         placed, earliest, tests = [], -1, defaultdict(lambda: -1)
         for number, cell in enumerate(self.cells):
             bound, read = self.names[number]
-            if cell.test and cell.grade_id and not cell.grade and not shows_only(cell):
-                earliest = max(earliest, self.of_setup(number))
+            if cell.test and cell.grade_id and not cell.grade and not only_shows_verdict(cell):
+                earliest = max(earliest, self.place_of_setup(number))
                 placed.append((earliest, cell))
             elif cell.test and cell.grade_id:
                 used = [tests[name] for name in read - bound]
-                place = max(earliest, self.of_test(number), *used)
+                place = max(earliest, self.place_of_test(number), *used)
                 placed.append((place, cell))
                 tests |= dict.fromkeys(bound, place)
-            elif (use := self.first_use(cell, bound)) is not None:
-                placed.append((min(self.of_setup(number), use - 1), cell))
+            elif (use := self.first_part_needing(cell, bound)) is not None:
+                placed.append((min(self.place_of_setup(number), use - 1), cell))
         return placed
 
-    def answered(self, cells: Cells) -> list[int]:
-        """Return the parts that answer any of these cells."""
+    def parts_answering(self, cells: Cells) -> list[int]:
+        """Return the indices of the parts that hold answers to any of these cells."""
         return [n for cell in cells if cell.solution for n in self.answers.get(cell.grade_id, ())]
 
-    def of_setup(self, number: int) -> int:
-        """Return the place of a cell that sets something up.
+    def place_of_setup(self, number: int) -> int:
+        """Return the place of the assignment's cell ``number``, which sets something up.
 
         It is before the answers that follow in the assignment, after those that come first there.
         """
-        low = max(self.answered(self.cells[:number]), default=-1)
-        high = min(self.answered(self.cells[number:]), default=len(self.parts))
+        low = max(self.parts_answering(self.cells[:number]), default=-1)
+        high = min(self.parts_answering(self.cells[number:]), default=len(self.parts))
         copy = self.copies.get(self.cells[number].grade_id)
         if copy is not None and (low < copy < high or high <= low):
             return copy
@@ -203,41 +207,43 @@ class Places:
         ]
         return max([low, *setup_places])
 
-    def of_test(self, number: int) -> int:
-        """Return the place of a test.
+    def place_of_test(self, number: int) -> int:
+        """Return the place of the test that is the assignment's cell ``number``.
 
         It is after its own copy, after the answers that come first, after all that it needs.
         """
-        low = max(self.answered(self.cells[:number]), default=-1)
+        low = max(self.parts_answering(self.cells[:number]), default=-1)
         later = self.cells[number + 1 :]
         copies = [self.copies[c.grade_id] for c in later if c.grade and c.grade_id in self.copies]
         copy = self.copies.get(self.cells[number].grade_id)
         bounds = [n for n in copies if n > low]
         if copy is None or copy > min(bounds, default=copy):  # lost, or below what comes after it
-            bounds += [n for n in self.answered(later) if n > low and copy is None]
+            bounds += [n for n in self.parts_answering(later) if n > low and copy is None]
             copy = min(bounds, default=len(self.parts)) - 1
-        return self.after_needs(number, max(low, copy))
+        return self.place_after_needs(number, max(low, copy))
 
-    def after_needs(self, number: int, place: int) -> int:
-        """Return the place, or a later one where an answer was written below it.
+    def place_after_needs(self, number: int, place: int) -> int:
+        """Return ``place``, or a later one if an answer that the cell needs is below it.
 
         A name that a later cell of the assignment binds again says nothing of where its answer is.
         """
-        for name in self.bound(0, number) - self.bound(number + 1, len(self.cells)):
+        for name in self.names_answered(0, number) - self.names_answered(
+            number + 1, len(self.cells)
+        ):
             binders = self.binders.get(name, [-1])
             if binders[0] > place:
                 place = max(binders)
         return place
 
-    def bound(self, start: int, end: int) -> frozenset[str]:
-        """Return the names that the instructor's answers among these cells bind."""
+    def names_answered(self, start: int, end: int) -> frozenset[str]:
+        """Return the names that the instructor's answers in cells ``start`` to ``end`` bind."""
         solved = (n for n in range(start, end) if self.cells[n].solution)
         return frozenset().union(*(self.names[n].bound for n in solved))
 
-    def first_use(self, cell: Cell, bound_names: frozenset[str]) -> int | None:
-        """Return the first part that reads a name of a given cell before the submission binds it.
+    def first_part_needing(self, cell: Cell, bound_names: frozenset[str]) -> int | None:
+        """Return the index of the first part that reads a name of a given cell before it is bound.
 
-        None where the submission has all that it needs of the cell.
+        None if the submission itself binds all that it needs of the cell.
         """
         if not cell.code or cell.solution or cell.grade_id:
             return None

@@ -1,4 +1,4 @@
-"""Questions that a person grades: where the answer is, whatever has become of the question's cell.
+"""Answers in words: which cells hold them, whatever has become of the question's cell.
 
 It is known by its mark, else by its text. Where nothing was written in its place, what a student
 wrote beside it is the answer; else any prose of theirs, so that a person sees it.
@@ -6,7 +6,9 @@ wrote beside it is the answer; else any prose of theirs, so that a person sees i
 
 import ast
 import re
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+from difflib import SequenceMatcher
 
 from attncourse.grading.submission.notebook import Assignment, Cell
 from attncourse.grading.submission.parts import FENCED, Part, as_released
@@ -15,13 +17,15 @@ from attncourse.grading.submission.syntax import is_text, parse_or_none, remembe
 
 EMPTY = "YOUR ANSWER HERE"  # nbgrader's words
 MIN_PROSE_WORDS = 8  # words: fewer are a heading or a name, if they do not stand below the question
+MIN_LIKENESS = 0.75  # of a line to a given one that was reworded since, or before
+HEADING = re.compile(r"^## \d+ · `\w+`$", re.M)  # of an exercise
 STATEMENT = re.compile(r"^[ \t]*(?:def |class |import |@)|\breturn\b| = ", re.M)
 
 
 def with_answers_in_place(
     parts: list[Part], assignment: Assignment
 ) -> tuple[list[Part], list[str]]:
-    """Return the parts, and notes; each answer is in one cell with its mark."""
+    """Return the parts with each question's answer in one part that has its mark; and notes."""
     questions = [
         n for n, c in enumerate(assignment.cells) if c.solution and not c.code and c.grade_id
     ]
@@ -55,84 +59,140 @@ def with_answers_in_place(
 
 
 def marked_parts(parts: list[Part], cell: Cell) -> list[int]:
-    """Return the places of the parts that have a question's mark."""
+    """Return the indices of the parts that have a question's grade id."""
     return [at for at, part in enumerate(parts) if part.cell.grade_id == cell.grade_id]
 
 
 def marked_by_text(parts: list[Part], cell: Cell) -> list[Part]:
-    """Return the parts with the question's mark on what holds most of its text.
+    """Return the parts, with a question's mark on the one that holds most of its text.
 
-    They stay as they are where one has the mark.
+    Where parts have the mark, these count.
     """
     if marked_parts(parts, cell):
-        return [p if p.cell.grade_id != cell.grade_id else as_prose(p, cell) for p in parts]
+        return [
+            p if p.cell.grade_id != cell.grade_id else as_answer_in_words(p, cell) for p in parts
+        ]
     shares = [(share_of_question(part.cell.source, cell), -at) for at, part in enumerate(parts)]
     best, at = max(shares, default=(0.0, 0))
     if best >= 0.5:
-        return [as_prose(p, cell) if n == -at else p for n, p in enumerate(parts)]
+        return [as_answer_in_words(p, cell) if n == -at else p for n, p in enumerate(parts)]
     return parts
 
 
-def as_prose(part: Part, cell: Cell) -> Part:
-    """Return a part as a question's answer."""
+def as_answer_in_words(part: Part, cell: Cell) -> Part:
+    """Return a part as the answer to a question: text, with the question's mark."""
     made = replace(part.cell, grade_id=cell.grade_id, code=False, solution=True)
     return replace(part, cell=made, answers=(cell.grade_id,))
 
 
 @remembered_by_class
-def lines(text: str) -> tuple[str, ...]:
-    """Return a text's lines, without empty ones and whatever an editor has done to spaces."""
+def normalised_lines(text: str) -> tuple[str, ...]:
+    """Return a text's lines with single spaces, without empty ones."""
     return tuple(" ".join(line.split()) for line in text.split("\n") if line.strip())
 
 
 def share_of_question(text: str, cell: Cell) -> float:
-    """Return the share of a question's lines that a text holds."""
-    wanted = [line for line in lines(as_released(cell)) if line != EMPTY]
-    present = set(lines(text))
+    """Return the share, 0 to 1, of a question's lines that a text holds."""
+    wanted = [line for line in normalised_lines(as_released(cell)) if line != EMPTY]
+    present = set(normalised_lines(text))
     return sum(line in present for line in wanted) / len(wanted) if wanted else 0.0
 
 
 def has_answer(parts: list[Part], cell: Cell) -> bool:
     """True if a question's own cell holds more than was released."""
-    released = {*lines(as_released(cell)), EMPTY}
-    return any(set(lines(parts[at].cell.source)) - released for at in marked_parts(parts, cell))
+    released = as_released(cell)
+    return any(answer_lines(parts[at].cell.source, released) for at in marked_parts(parts, cell))
+
+
+def answer_lines(text: str, released: str) -> list[str]:
+    """Return the lines in a question's cell that are the student's.
+
+    The cell may be of another release, in which the question was worded differently: a line like
+    a given one is none of theirs, nor one above the line that the answer was to replace.
+    """
+    here, given = normalised_lines(text), normalised_lines(released)
+    missing = set(given) - set(here) - {EMPTY}
+    begins = here.index(EMPTY) if missing and EMPTY in here else 0
+    known = {*given, EMPTY}
+    return [x for x in here[begins:] if x not in known and not is_like_one(x, missing)]
+
+
+def is_like_one(line: str, others: Collection[str]) -> bool:
+    """True if a line differs by a few words from one of these."""
+    matcher = SequenceMatcher(b=line, autojunk=False)
+    bounds_first = (matcher.real_quick_ratio, matcher.quick_ratio, matcher.ratio)
+    for other in others:
+        matcher.set_seq1(other)
+        if all(ratio() >= MIN_LIKENESS for ratio in bounds_first):
+            return True
+    return False
+
+
+def lines_around(text: str, given: Sequence[str]) -> list[str]:
+    """Return the lines that stand before a given text's first line or behind its last one."""
+    here = normalised_lines(text)
+    first = here.index(given[0]) if given[0] in here else 0
+    last = len(here) - 1 - here[::-1].index(given[-1]) if given[-1] in here else len(here)
+    return [*here[:first], *here[last + 1 :]]
 
 
 def prose_beside(places: dict[int, int], prose: dict[int, int], n: int) -> list[int]:
-    """Return the student's own prose between the given cells around a question."""
+    """Return the indices of the student's own prose between the given cells around a question."""
     low = max((at for at, of in places.items() if of <= n), key=lambda at: places[at], default=-1)
     high = min((at for at in places if at > low), default=max(prose, default=0) + 1)
     return [at for at in prose if low < at < high]
 
 
 def part_places(parts: list[Part], assignment: Assignment) -> dict[int, int]:
-    """Return which of the assignment's cells each part is, by its mark or by its text."""
+    """Return, by part, which of the assignment's cells it is, by its mark or by its text."""
     ids = {cell.grade_id: n for n, cell in enumerate(assignment.cells) if cell.grade_id}
-    texts = {lines(as_released(c)): n for n, c in enumerate(assignment.cells)}
+    texts = {normalised_lines(as_released(c)): n for n, c in enumerate(assignment.cells)}
     cell_of_part = {}
     for at, part in enumerate(parts):
         named = [ids[name] for name in (part.copy_of, *part.answers) if name in ids]
-        known = [*named, texts.get(lines(part.cell.source))]
+        known = [*named, texts.get(normalised_lines(part.cell.source))]
         if known[0] is not None:
             cell_of_part[at] = known[0]
     return cell_of_part
 
 
 def own_prose(parts: list[Part], assignment: Assignment, places: dict[int, int]) -> dict[int, int]:
-    """Return the parts that are prose of the student's, with how many words."""
-    released_lines = {
-        line for c in assignment.cells if not c.code for line in lines(as_released(c))
-    }
+    """Return, by part, the number of words of prose that are the student's own."""
+    given_cells = [c for c in assignment.cells if not c.code]
+    released_lines = {line for c in given_cells for line in normalised_lines(as_released(c))}
     words_by_part = {}
     for at, part in enumerate(parts):
         if at not in places and is_prose(part.cell):
-            own_lines = [line for line in lines(part.cell.source) if line not in released_lines]
+            given = () if part.cell.code else given_text_of(part.cell.source, given_cells)
+            text = (
+                lines_around(part.cell.source, given)
+                if given
+                else normalised_lines(part.cell.source)
+            )
+            own_lines = [line for line in text if line not in released_lines]
+            if not part.cell.code:
+                own_lines = [x for x in own_lines if not is_like_one(x, released_lines)]
             words_by_part[at] = len(" ".join(own_lines).split())
     return {at: words for at, words in words_by_part.items() if words}
 
 
+def given_text_of(text: str, given_cells: list[Cell]) -> tuple[str, ...]:
+    """Return the lines of the given cell that a text is another wording of; () for none.
+
+    It holds half of its lines, or the heading of the same exercise.
+    """
+    heading = HEADING.search(text)
+    best = max(given_cells, key=lambda cell: share_of_question(text, cell), default=None)
+    if best is not None and share_of_question(text, best) >= 0.5:
+        return normalised_lines(as_released(best))
+    for cell in given_cells:
+        if heading and heading[0] in cell.source.split("\n"):
+            return normalised_lines(as_released(cell))
+    return ()
+
+
 def is_prose(cell: Cell) -> bool:
-    """True if a cell is text: Markdown, or code that is comments, texts, or words and no Python."""
+    """True if a cell is text: Markdown, or code that is only comments, texts or words."""
     tree = parse_or_none(python_alone(cell.source if cell.code else FENCED.sub(r"\1", cell.source)))
     if not cell.code:
         kinds = ast.FunctionDef | ast.ClassDef
@@ -141,7 +201,10 @@ def is_prose(cell: Cell) -> bool:
 
 
 def answer_in_one(parts: list[Part], cell: Cell, several: list[int]) -> tuple[int, Part]:
-    """Return the place of a question's answer, and the part there that holds all of it."""
+    """Return the index of a question's part, and that part with all of the answer in it.
+
+    ``several`` are the parts that hold the answer.
+    """
     marked = marked_parts(parts, cell)
     at = marked[0] if marked else several[0]
     released_text = parts[at].cell.source.replace(EMPTY, "").rstrip() if marked else ""
@@ -149,4 +212,6 @@ def answer_in_one(parts: list[Part], cell: Cell, several: list[int]) -> tuple[in
     if not marked:
         texts.append(parts[at].cell.source.strip())
     source = "\n\n".join(dict.fromkeys(filter(None, texts)))
-    return at, as_prose(replace(parts[at], cell=replace(parts[at].cell, source=source)), cell)
+    return at, as_answer_in_words(
+        replace(parts[at], cell=replace(parts[at].cell, source=source)), cell
+    )

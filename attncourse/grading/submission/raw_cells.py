@@ -1,4 +1,4 @@
-"""The cells that a text holds, as JSON has them: a notebook's, an embedded one's, a script's."""
+"""The cells in a text, as JSON has them: of a notebook, one inside something, or a script."""
 
 import ast
 import json
@@ -44,10 +44,7 @@ Raw = dict[str, Any]
 
 
 def raw_cells(text: str) -> tuple[list[Raw], list[str]]:
-    """Return a file's cells as JSON has them.
-
-    The file is a notebook, one inside of something, or a script.
-    """
+    """Return a file's cells as JSON has them, and notes."""
     if not JSON.match(text):
         for kind, cells_of in READINGS:
             if (cells := cells_of(text)) is not None:
@@ -73,7 +70,7 @@ def raw_cells(text: str) -> tuple[list[Raw], list[str]]:
 
 
 def tolerant_json(text: str) -> tuple[Any, list[str]]:
-    """Return the first JSON value of a text; commas too many and what follows it are forgiven."""
+    """Return the first JSON value in a text, and notes; surplus commas and text are forgiven."""
     notes = []
     try:
         try:
@@ -99,12 +96,15 @@ def tolerant_json(text: str) -> tuple[Any, list[str]]:
 
 
 def decoded_json(text: str) -> tuple[Any, int]:
-    """Return the first JSON value of a text, and where it ends."""
+    """Return the first JSON value in a text, and where it ends."""
     return DECODER.raw_decode(text, len(text) - len(text.lstrip()))
 
 
 def find_cells(content: Any, depth: int = 0) -> tuple[list[Any] | None, int]:
-    """Return a notebook's list of cells (format 4, or 3 and older), and its depth."""
+    """Return a notebook's list of cells (format 4, or 3 and older) in JSON, and its depth there.
+
+    None if there is none.
+    """
     match content:
         case {"cells": list(cells)}:
             return cells, depth
@@ -128,7 +128,7 @@ def find_cells(content: Any, depth: int = 0) -> tuple[list[Any] | None, int]:
 
 
 def marked_script_cells(text: str) -> list[Raw] | None:
-    """Return the cells that a script was made from by a tool that marks them."""
+    """Return the cells of a script whose cells are marked by comments; None without marks."""
     text = SETTINGS.sub("", text)
     marks = list(islice(MARK.finditer(text), MAX_CELLS + 1))
     if not marks:
@@ -140,7 +140,7 @@ def marked_script_cells(text: str) -> list[Raw] | None:
 
 
 def script_cell(header: str, body: str) -> Raw:
-    """Return one cell of a script, by what its mark says of it."""
+    """Return a script's cell, whose mark is ``header``."""
     kind, metadata, body = "code", {}, body.strip("\n")
     if body.startswith("# MAGIC "):  # Databricks' other kinds of cells
         body = re.sub(r"^# MAGIC ?", "", body, flags=re.M)
@@ -158,7 +158,7 @@ def script_cell(header: str, body: str) -> Raw:
 
 
 def marimo_cells(text: str) -> list[Raw] | None:
-    """Return the cells of a marimo notebook, whose functions they are."""
+    """Return the cells of a marimo notebook, each of which is a function; None for no such."""
     tree = parse_or_none(text) if "marimo.App(" in text else None
     if tree is None:
         return None
@@ -188,7 +188,7 @@ def marimo_decorators(node: Any) -> set[str]:
 
 
 def marimo_cell(lines: list[str], node: Any) -> Raw:
-    """Return one cell of marimo's, from the statements of its function, comments included."""
+    """Return a cell with the statements of a marimo function, comments included."""
     body = [inner for inner in node.body if not isinstance(inner, ast.Return)]
     match body:
         case [ast.Expr(ast.Call(ast.Attribute(ast.Name("mo"), "md"), [ast.Constant(prose)]))]:
@@ -202,7 +202,7 @@ def marimo_cell(lines: list[str], node: Any) -> Raw:
 
 
 def fenced_cells(text: str) -> list[Raw] | None:
-    """Return the cells of a text in Markdown with code in it."""
+    """Return the cells of Markdown with fenced code in it; None without such code."""
     cells, prose, code, fence = [], [], [], ""
     for line in HEADER.sub("", text).split("\n"):
         if fence and line.strip() == fence:
@@ -225,7 +225,10 @@ def fenced_cells(text: str) -> list[Raw] | None:
 
 
 def statement_cells(text: str) -> list[Raw] | None:
-    """Return a cell for each statement: one that fails costs itself, not all after it."""
+    """Return a cell for each statement of Python, so that one that fails costs only itself.
+
+    None for a text that is no Python.
+    """
     tree = None if PROMPTED.match(text) else parse_or_none(python_alone(text))
     if tree is None:
         return definition_blocks(text)
@@ -240,7 +243,7 @@ def statement_cells(text: str) -> list[Raw] | None:
 
 
 def with_comments(lines: list[str]) -> list[Raw]:
-    """Return a statement, and what stands below it as comments: text, as exporters write it."""
+    """Return a statement's cell, and a text cell of the comments below it, as exporters write."""
     end = len(lines)
     while end and (not lines[end - 1] or lines[end - 1].startswith("#")):
         end -= 1
@@ -251,7 +254,7 @@ def with_comments(lines: list[str]) -> list[Raw]:
 
 
 def definition_blocks(text: str) -> list[Raw] | None:
-    """Return the pieces of a text of which not all is Python, one a definition."""
+    """Return a cell for each definition in a text that is not all Python; None without any."""
     starts = [0, *(match.start() for match in islice(BEGINS.finditer(text), MAX_STATEMENTS))]
     pieces = [text[a:b] for a, b in pairwise([*starts, len(text)])]
     trees = filter(None, (parse_or_none(python_alone(piece)) for piece in pieces))

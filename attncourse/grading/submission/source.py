@@ -1,4 +1,4 @@
-"""One cell's text as plain Python, without what is IPython's or an editor's, and its names."""
+"""The text of one cell as plain Python, without IPython's and editors' additions."""
 
 import ast
 import re
@@ -69,7 +69,7 @@ TYPOGRAPHIC = INVISIBLE | {
 
 
 @syntax.remembered_by_class
-def names(source: str) -> syntax.CellNames | None:
+def names_in_cell(source: str) -> syntax.CellNames | None:
     """Return the names that a cell binds and reads, magics aside; None if it is no Python."""
     tree = syntax.parse_or_none(python_alone(source))
     return None if tree is None else syntax.cell_names(tree)
@@ -77,13 +77,13 @@ def names(source: str) -> syntax.CellNames | None:
 
 def is_python(source: str) -> bool:
     """True if a cell, its magics aside, is valid Python."""
-    return names(source) is not None
+    return names_in_cell(source) is not None
 
 
-def made_python(source: str) -> str | None:
-    """Return Python made of a text by replacing what does not belong there.
+def repaired_python(source: str) -> str | None:
+    """Return a text with wrong characters replaced, if that makes it Python; else None.
 
-    None where there is nothing to repair or where that would not help.
+    None, too, for a text that is Python already.
     """
     if len(source) > syntax.MAX_PARSED_CHARS or is_python(source):
         return None
@@ -98,15 +98,15 @@ def made_python(source: str) -> str | None:
 
 
 def python_alone(source: str) -> str:
-    """Return a cell without magics, shell commands and questions for help."""
+    """Return a cell's Python, without magics, shell commands and calls for help."""
     return without_magics(source)[0]
 
 
 @syntax.remembered_by_class
 def without_magics(source: str) -> tuple[str, tuple[str, ...]]:
-    """Return plain Python with as many lines, and notes on what was taken out.
+    """Return a cell as plain Python with as many lines, and notes on lines that were not run.
 
-    A note is for what may have mattered.
+    There is a note only for a line that may have mattered.
     """
     if len(source) > syntax.MAX_PARSED_CHARS or syntax.parse_or_none(source):
         return source, ()
@@ -150,7 +150,7 @@ def without_magics(source: str) -> tuple[str, tuple[str, ...]]:
 
 
 def file_written(source: str) -> tuple[str, str]:
-    """Return the path of the file that a cell writes by a magic, and its text; or ""."""
+    """Return the path and the text of the file that a cell writes by a magic; "" twice for none."""
     if "writefile" not in source and "%%file" not in source:
         return "", ""
     name, options, body = cell_magic(without_magics(source)[0]) or ("", "", "")
@@ -159,10 +159,10 @@ def file_written(source: str) -> tuple[str, str]:
 
 
 def cell_magic(source: str) -> tuple[str, str, str] | None:
-    """Return name, options and body of a cell magic that was written as a call.
+    """Return name, options and body of a cell magic that was written as a call; None for none.
 
     A script that a notebook was exported to has it so: ``get_ipython().run_cell_magic('time', '',
-    'x = 1')``. None where there is no such call alone.
+    'x = 1')``.
     """
     tree = syntax.parse_or_none(source) if "run_cell_magic" in source else None
     match tree and tree.body:
@@ -175,9 +175,9 @@ def cell_magic(source: str) -> tuple[str, str, str] | None:
 
 
 def neutral_line(line: str) -> tuple[str, bool] | None:
-    """Return the Python that stands in for a line of IPython's own, or None for a line of Python.
+    """Return Python in place of a line of IPython's own, and whether to tell the student.
 
-    With it comes whether a student should hear of that.
+    None for a line that is Python.
     """
     indent = line[: len(line) - len(line.lstrip())]
     magic = MAGIC.match(line)
@@ -194,7 +194,10 @@ def neutral_line(line: str) -> tuple[str, bool] | None:
 
 
 def open_at_end(line: str, quote: str, depth: int) -> tuple[str, int, bool]:
-    """Return what is open at a line's end: a triple quote, brackets, a backslash."""
+    """Return what is open at a line's end: quotes, the depth of brackets, a backslash.
+
+    ``quote`` and ``depth`` are what is open at its start.
+    """
     at = 0
     while True:
         if quote:
@@ -215,10 +218,10 @@ def open_at_end(line: str, quote: str, depth: int) -> tuple[str, int, bool]:
 
 
 def top_level_statements(source: str) -> dict[int, str]:
-    """Return the statements at a cell's top level by the line that each begins in.
+    """Return a cell's statements at its top level, by the number of each one's first line.
 
-    Whether it is Python or not: a line that is not indented, and goes on with nothing that is open,
-    begins one.
+    The cell need not be Python: a line begins a statement that is not indented, while nothing is
+    open.
     """
     statements: dict[int, list[str]] = {0: []}
     start, quote, depth, goes_on = 0, "", 0, False
@@ -231,9 +234,9 @@ def top_level_statements(source: str) -> dict[int, str]:
 
 
 def dedented_cell(source: str) -> str:
-    """Return a cell that is indented as a whole without its first line's indentation.
+    """Return a cell without the indentation of its first line, as IPython runs it.
 
-    So IPython does it.
+    If it is no Python then, it is returned as it is.
     """
     first = next((line for line in source.split("\n") if line.strip()), "")
     indent = first[: len(first) - len(first.lstrip())]
@@ -242,6 +245,6 @@ def dedented_cell(source: str) -> str:
 
 
 def shortened_line(line: str, limit: int = 60) -> str:
-    """Return a line on one line, cut where it is long."""
+    """Return a text in one line of at most ``limit`` characters."""
     line = " ".join(line.split())
     return line if len(line) <= limit else line[: limit - 1] + "…"

@@ -1,4 +1,4 @@
-"""Python's syntax trees of what students write, and the one rule for the names in them.
+"""Syntax trees of what students write, and the one rule for which names a cell binds.
 
 The text is parsed and never compiled: a few lines can be made to compile to gigabytes.
 """
@@ -27,17 +27,18 @@ Result = TypeVar("Result")
 
 
 def remembered_by_class(function: Callable[[str], Result]) -> Callable[[str], Result]:
-    """Return a function of a cell's text that sees the cells that a class shares only once."""
+    """Decorate a function of a cell's text: it remembers results for cells that a class shares."""
     short, long = lru_cache(8192)(function), lru_cache(64)(function)  # some 40 MB at the most
 
-    def looked_up(source: str) -> Result:
+    def call_remembered(source: str) -> Result:
+        """Return the function's result, remembered among those of short or of long texts."""
         return short(source) if len(source) <= MAX_REMEMBERED_CHARACTERS else long(source)
 
-    return wraps(function)(looked_up)
+    return wraps(function)(call_remembered)
 
 
 def parse_or_none(source: str) -> ast.Module | None:
-    """Return the syntax tree, or None where there is none (or too much of it)."""
+    """Return a cell's syntax tree; None if it is no Python, or is too long or deep."""
     if len(source) > MAX_PARSED_CHARS:
         return None
     try:
@@ -48,14 +49,14 @@ def parse_or_none(source: str) -> ast.Module | None:
 
 
 def parse_quietly(source: str) -> ast.Module:
-    """Return the syntax tree without Python's warnings. Raises one of ``NO_TREE``."""
+    """Return a syntax tree, without Python's warnings; raise one of ``NO_TREE`` for no Python."""
     with _quiet, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # "\d" in a string: not ours to complain about
         return ast.parse(source)
 
 
 def is_text(node: ast.stmt) -> bool:
-    """True if a statement is a docstring, or an expression that is text alone."""
+    """True if a statement is a string alone, as a docstring is."""
     match node:
         case ast.Expr(ast.Constant(str())):
             return True
@@ -74,7 +75,7 @@ def same_code(first: str, second: str) -> bool:
 
 
 def first_line(node: ast.stmt) -> int:
-    """Return the line that a statement begins in, its decorators included."""
+    """Return the number of a statement's first line, that of its first decorator if any."""
     return min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", ()))])
 
 
@@ -82,7 +83,7 @@ def first_line(node: ast.stmt) -> int:
 
 
 class CellNames(NamedTuple):
-    """The names that a cell binds for the cells after it, and those that it reads, locals aside."""
+    """The names that a cell binds for the cells after it, and those it reads, without locals."""
 
     bound: frozenset[str] = frozenset()
     read: frozenset[str] = frozenset()
@@ -100,10 +101,10 @@ def cell_names(tree: ast.Module) -> CellNames:
 
 
 def bound_names(tree: ast.Module) -> frozenset[str]:
-    """Return the names that a cell leaves behind for the cells after it.
+    """Return the names that a cell binds for the cells after it.
 
-    Names of comprehensions, lambdas, functions and classes are their own; ``except … as`` takes
-    its name away again, and so does ``del``. What a function declares global counts.
+    Names in comprehensions, lambdas, functions and classes are not; ``except … as`` takes its name
+    away again, and so does ``del``. What a function declares global is.
     """
     names_bound: set[str] = set()
     for statement in tree.body:
@@ -115,7 +116,7 @@ def bound_names(tree: ast.Module) -> frozenset[str]:
 
 
 def outer_nodes(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield all nodes outside of functions and classes, which are there themselves.
+    """Yield the nodes of a tree outside of functions and classes, and these nodes themselves.
 
     What stands in a function's head (decorators, defaults) or in a comprehension's conditions
     belongs to the scope around it.
@@ -134,7 +135,7 @@ def outer_nodes(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def bound_by(node: ast.AST) -> Iterator[str]:
-    """Yield the names that one node binds in the scope it stands in."""
+    """Yield the names that a node binds in the scope it stands in."""
     match node:
         case ast.Name(id=name, ctx=ast.Store()):
             yield name

@@ -1,7 +1,4 @@
-"""A submitted file's bytes as text: its encoding, the two sides of a conflict, or what else it is.
-
-Nothing here knows cells. Whatever the bytes are, the result is a text or ``Unreadable``.
-"""
+"""The text of a submitted file's bytes: its encoding, sides of a merge conflict, or no text."""
 
 import codecs
 import re
@@ -71,7 +68,10 @@ LINE_ENDS = re.compile(r"\r\n?")
 
 
 def to_text(data: bytes) -> tuple[str, list[str]]:
-    """Return the text of a file with plain line ends, and notes on what had to be guessed."""
+    """Return a file's text with plain line ends, and notes on what had to be guessed.
+
+    Raises ``Unreadable`` for what is no text, and says what it is.
+    """
     if len(data) > MAX_FILE_BYTES:
         raise Unreadable(
             f"the file has {len(data) / MEGABYTE:.0f} MB, and at most "
@@ -81,8 +81,8 @@ def to_text(data: bytes) -> tuple[str, list[str]]:
     content = data[:MEGABYTE].strip(b"\x00 \t\r\n") or data.strip(b"\x00 \t\r\n")
     if not content:
         raise Unreadable("the file is empty" + (" (zero bytes alone)" if b"\x00" in data else ""))
-    refuse_others(data, content)
-    text, notes = decode(data)
+    refuse_other_formats(data, content)
+    text, notes = decode_bytes(data)
     if HTML.match(text):
         raise Unreadable("this is an HTML page, not a notebook: download the notebook, as .ipynb")
     if len(data) > LARGE_FILE_BYTES:
@@ -93,10 +93,10 @@ def to_text(data: bytes) -> tuple[str, list[str]]:
     return LINE_ENDS.sub("\n", text) if "\r" in text else text, notes
 
 
-def refuse_others(data: bytes, content: bytes) -> None:
-    """Raise ``Unreadable`` with the name of what was handed in where it is no text at all.
+def refuse_other_formats(data: bytes, content: bytes) -> None:
+    """Raise ``Unreadable`` with the name of the format if a file is no text at all.
 
-    ``content`` is where it begins, without zeros and spaces before it.
+    ``content`` is the file's start without zeros and spaces before it.
     """
     starts = (data[:20], content)
     name = next(
@@ -113,10 +113,10 @@ def refuse_others(data: bytes, content: bytes) -> None:
         raise Unreadable(f"this is {name}, not a notebook: hand in the .ipynb file itself")
 
 
-def decode(data: bytes) -> tuple[str, list[str]]:
-    """Return the bytes as text, and notes.
+def decode_bytes(data: bytes) -> tuple[str, list[str]]:
+    """Return bytes as text, and notes on their encoding.
 
-    Where they are no valid UTF-8, they are read byte by byte as Windows reads them.
+    If they are no valid UTF-8, they are read byte by byte as Windows reads them, or in a code page.
     """
     mark, encoding = next(
         (pair for pair in BOMS if data.startswith(pair[0])),
@@ -142,7 +142,7 @@ def decode(data: bytes) -> tuple[str, list[str]]:
 
 
 def conflict_sides(text: str) -> tuple[str, str] | None:
-    """Return the text as either side of its merge conflicts has it; None without a conflict."""
+    """Return both sides of a text with merge conflicts; None for a text without."""
     if "<<<<<<<" not in text or ">>>>>>>" not in text:
         return None
     ours: list[str] = []

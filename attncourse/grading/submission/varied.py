@@ -1,4 +1,4 @@
-"""An assignment's notebook in a variant: its text, its checks, and tests that do not contradict it.
+"""A solved notebook in a variant: its text, its checks, and no tests that contradict it.
 
 The published convention's hidden tests call an answer in that convention. Those of an exercise that
 is asked for otherwise, and those that use its answer, give way to one more check of the variant.
@@ -31,10 +31,7 @@ assert examine("{target}", {name}, seed=random.randrange(2**32)).passed, "the sa
 
 
 def notebook_in_variant(data: bytes, name: str, assignment: str) -> bytes:
-    """Return a solved notebook in the variant of this name.
-
-    Raises ``UserError`` where there is none.
-    """
+    """Return a solved notebook in the variant ``name``; raise ``UserError`` if it has none."""
     book = json.loads(data)
     cells = book["cells"]
     for cell in cells:
@@ -43,7 +40,8 @@ def notebook_in_variant(data: bytes, name: str, assignment: str) -> bytes:
     chosen = variants_called(name, answers, assignment)
     names = {answers[target]: variant for target, variant in chosen.items()}
 
-    def asking(call: re.Match) -> str:
+    def call_with_variant(call: re.Match) -> str:
+        """Return a check's call, which asks for the variant if its exercise has it."""
         return call[0] + (VARIANT.format(name) if call[2] in chosen else "")
 
     cells[0]["source"] = BADGE.sub("", cells[0]["source"])
@@ -55,7 +53,7 @@ def notebook_in_variant(data: bytes, name: str, assignment: str) -> bytes:
             continue
         if HIDDEN_TESTS_MARK in source:
             if names.keys() & set(re.findall(r"\w+", source)):
-                source = one_more(mark["grade_id"], answers)
+                source = one_more_hidden_test(mark["grade_id"], answers)
         elif about in {"", *names}:
             for variant in {
                 id(candidate): candidate for candidate in names.values()
@@ -63,19 +61,20 @@ def notebook_in_variant(data: bytes, name: str, assignment: str) -> bytes:
                 source = variant.reword(source)
             if about != before:  # the text of the exercise
                 source = with_sentence(source, names[about].sentence)
-        cell["source"], before = CALL.sub(asking, source), about
+        cell["source"], before = CALL.sub(call_with_variant, source), about
     return (json.dumps(book, indent=1, ensure_ascii=False) + "\n").encode()
 
 
 def variants_asked(sources: Iterable[str]) -> dict[str, str]:
-    """Return the variant that a notebook's checks ask for, by target."""
+    """Return, by target, the variants that checks in these sources ask for."""
     return {m[2]: m[6] for source in sources for m in CALL.finditer(source) if m[6]}
 
 
 def other_variant(handed_in: Iterable[str], asked_for: Iterable[str]) -> list[str]:
-    """Return a sentence where a notebook's checks are in another variant than the assignment's.
+    """Return a sentence if a notebook's checks ask for another variant than the assignment's.
 
-    Published answers fail in a variant, and the other way round, though they may be right.
+    The list is empty if they do not. Published answers fail in a variant, and the other way round,
+    though they may be right.
     """
     wanted = {m[2]: m[6] or "" for source in asked_for for m in CALL.finditer(source)}
     theirs: dict[str, set[str]] = {}
@@ -90,9 +89,9 @@ def other_variant(handed_in: Iterable[str], asked_for: Iterable[str]) -> list[st
 
 
 def exercise_of_cells(cells: list[dict]) -> list[str]:
-    """Return the exercise that each cell is about; "" before all.
+    """Return the exercise that each cell is about; "" for cells before the first.
 
-    It is about one from the text before its solution on.
+    A cell is about an exercise from the text before its solution on.
     """
     begins, text = {}, 0
     for number, cell in enumerate(cells):
@@ -106,7 +105,10 @@ def exercise_of_cells(cells: list[dict]) -> list[str]:
 
 
 def variants_called(name: str, answers: Iterable[str], assignment: str) -> dict[str, Variant]:
-    """Return the variant of this name for every exercise that has it, by target."""
+    """Return, by target, the variant of this name of each exercise that has it.
+
+    Raises ``UserError`` if none has.
+    """
     known = {stem: variants_of(stem) for stem in {target.split(".")[0] for target in answers}}
     chosen = {
         target: variant
@@ -122,9 +124,9 @@ def variants_called(name: str, answers: Iterable[str], assignment: str) -> dict[
 
 
 def with_sentence(text: str, sentence: str) -> str:
-    """Return an exercise's text with what is other than in the book.
+    """Return an exercise's text with a sentence on what differs from the book.
 
-    That stands below its heading and its facts.
+    It is put below the text's heading and facts.
     """
     parts = re.fullmatch(r"(.*\n)\n?(\*.*\*\n)?\n?((?s:.*))", text + "\n")
     assert parts is not None, "each group may be empty, and the text has a line's end"
@@ -133,8 +135,8 @@ def with_sentence(text: str, sentence: str) -> str:
     return "\n".join(part for part in (head, facts, quote + "\n", rest) if part).rstrip()
 
 
-def one_more(grade_id: str, answers: dict[str, str]) -> str:
-    """Return a hidden test of the exercise that this one is of, by its check."""
+def one_more_hidden_test(grade_id: str, answers: dict[str, str]) -> str:
+    """Return a hidden test by an exercise's check, in place of the hidden test ``grade_id``."""
     name = grade_id.split("_", 1)[1]
     target = next(target for target, answer in answers.items() if answer == name)
     return ONE_MORE.format(name=name, target=target)

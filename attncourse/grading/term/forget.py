@@ -1,9 +1,4 @@
-"""Forgetting a person: all that a course's folder and its gradebook hold of one student.
-
-What can be made again (the class's page, a zip to give back) is deleted where it names the person;
-of lists of many the person's rows go. What an instructor has put into the course's folder is named,
-and stays.
-"""
+"""Forgetting a person: removing all that a course's folder and its gradebook hold of them."""
 
 import re
 import shutil
@@ -53,26 +48,26 @@ PERSON_FIELDS = (
 
 @dataclass(frozen=True)
 class Trace:
-    """Something that there is of a person: where, what, and how it goes."""
+    """Something that there is of a person: where, what, and a function that removes it."""
 
     place: Path
     what: str
     remove: Callable[[], object]
 
     def __str__(self) -> str:
-        """Return the line that the command shows of it."""
+        """Return the line that the command shows."""
         return f"{self.place}: {self.what}"
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """The person to forget, as the gradebook has them, and how lists and files may name them."""
+    """The person to forget, as the gradebook has them, and the names that files may have."""
 
     person: Person
 
     @property
     def ids(self) -> set[str]:
-        """The ids by which lists may name the person, as they are compared."""
+        """The ids by which lists may name the person, in the form in which they are compared."""
         person = self.person
         return {same_id(key) for key in (person.id, person.email, person.lms_id) if key}
 
@@ -84,15 +79,12 @@ class Wanted:
         return [word for word in (person.id, person.email, name, person.name and name) if word]
 
     def names(self, text: str) -> bool:
-        """True if a text has the person's id, address or whole name in it, as a word."""
+        """True if a text has the person's id, address or whole name in it as words of their own."""
         return any(re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) for word in self.words)
 
 
 def find_person(course: Path, student: str, db: str | None = None) -> Person:
-    """Return the student of that id, who is in the gradebook or has left files.
-
-    Raises ``UserError`` for an id that nothing knows.
-    """
+    """Return the person of an id that the gradebook or files have; raise ``UserError`` for none."""
     known: dict[str, Person] = {}
     if has_gradebook(course, db):
         with gradebook_to_read(course, db) as connection:
@@ -102,15 +94,15 @@ def find_person(course: Path, student: str, db: str | None = None) -> Person:
     names = NameIndex()
     for person in known.values():
         names.add(person.id, person.full_name, person.name)
-    called = " or ".join(sorted(names.of(student)))
+    called = " or ".join(sorted(names.people_called(student)))
     hint = f"; did you mean {called}?" if called else did_you_mean(student, known)
-    if Forgotten(course).has(student):
+    if Forgotten(course).has_id(student):
         raise UserError(f"{student} was forgotten already: there is nothing left here")
     raise UserError(f"there is nothing of a student called {student}{hint}")
 
 
 def people_in_files(course: Path) -> set[str]:
-    """Return the ids of everybody whose folder, report or journal's record there is."""
+    """Return the ids of all whose folder, report or journal entry there is."""
     people = {
         name
         for folder in ("submitted", "autograded", "feedback", *folders_aside(course))
@@ -125,14 +117,14 @@ def people_in_files(course: Path) -> set[str]:
 
 
 def folders_aside(course: Path) -> list[str]:
-    """Return the folders, from the course's, to which collecting has moved what was there."""
+    """Return the folders to which collecting has moved earlier hand-ins, relative to the course."""
     return [f"submitted/.before/{path.name}" for path in (course / "submitted/.before").glob("*")]
 
 
 def person_traces(
     course: Path, person: Person, db: str | None = None, *, keep_grade: bool = False
 ) -> list[Trace]:
-    """Return what there is of a person, the gradebook last, since it knows their other names."""
+    """Return what there is of a person, the gradebook last, since it has their other names."""
     who = Wanted(person)
     traces = [
         *traces_in_folders(course, who),
@@ -155,7 +147,7 @@ def person_traces(
 
 
 def traces_in_folders(course: Path, who: Wanted) -> Iterator[Trace]:
-    """Yield the person's submissions, what grading made of them, and their feedback."""
+    """Yield the person's submissions, graded notebooks and feedback."""
     student = who.person.id
     folders = ["submitted", "autograded", "feedback", *folders_aside(course)]
     exports = [f"reports/{name}/gradescope" for name in folders_in(course / "reports")]
@@ -169,7 +161,7 @@ def traces_in_folders(course: Path, who: Wanted) -> Iterator[Trace]:
 
 
 def traces_in_reports(course: Path, who: Wanted) -> Iterator[Trace]:
-    """Yield the reports on a person, their journal entries, and what a command makes again."""
+    """Yield reports on the person, their journal entries, and files that a command makes again."""
     student = who.person.id
     for name in folders_in(course / "reports"):
         folder = course / "reports" / name
@@ -180,16 +172,16 @@ def traces_in_reports(course: Path, who: Wanted) -> Iterator[Trace]:
                 remove = partial(remove_student_results, journal, student)
                 yield Trace(journal, count(number, "result"), remove)
         for path in sorted(folder.glob(f"{DAMAGED_JOURNAL}*")):
-            if mentions(path, who):
+            if file_mentions(path, who):
                 yield Trace(path, "a damaged journal, of which another was made", path.unlink)
         for pattern in MADE_AGAIN:
             for path in sorted(folder.glob(pattern)):
-                if mentions(path, who):
+                if file_mentions(path, who):
                     yield Trace(path, "names the person; a command makes it again", path.unlink)
 
 
 def traces_in_lists(course: Path, who: Wanted) -> Iterator[Trace]:
-    """Yield the person's rows in what collecting, extending and exporting have written."""
+    """Yield the person's rows in the tables that collecting, extending and exporting write."""
     places = [course / EXTENSIONS_FILE, course / GROUPS_FILE, course / WEIGHTS_FILE]
     places += sorted((course / "submitted" / ".collected").glob("*.csv"))
     places += sorted((course / "reports").rglob("*.csv"))
@@ -205,7 +197,7 @@ def traces_in_lists(course: Path, who: Wanted) -> Iterator[Trace]:
 
 
 def without_rows(rows: list[list[str]], who: Wanted) -> list[list[str]]:
-    """Return a table without the person: their rows, and their cells in a row of several people.
+    """Return a table's rows without the person's, and without their cells in others' rows.
 
     A row that says who is excused is an assignment's: it stays, without them.
     """
@@ -237,7 +229,7 @@ def without_rows(rows: list[list[str]], who: Wanted) -> list[list[str]]:
     return remaining
 
 
-def mentions(path: Path, who: Wanted) -> bool:
+def file_mentions(path: Path, who: Wanted) -> bool:
     """True if a file, or one in an archive, has the person's id, address or name in it."""
     with explained_file_errors(path, doing="read"):
         data = path.read_bytes()
@@ -256,18 +248,18 @@ def mentions(path: Path, who: Wanted) -> bool:
 
 
 def left_alone(course: Path, person: Person) -> list[str]:
-    """Return the files in the course's folder that are the instructor's and name the person."""
+    """Return the instructor's own files in the course's folder that name the person."""
     who, ours = Wanted(person), {EXTENSIONS_FILE, GROUPS_FILE, WEIGHTS_FILE, "gradebook.db"}
     names = []
     for path in sorted(course.iterdir()):
         is_list = path.suffix in (".csv", ".zip", ".log") or path.name.startswith("gradebook.db.")
-        if path.is_file() and is_list and path.name not in ours and mentions(path, who):
+        if path.is_file() and is_list and path.name not in ours and file_mentions(path, who):
             names.append(path.name)
     return names
 
 
 def forget_person(course: Path, person: Person, traces: list[Trace]) -> None:
-    """Remove what was found of a person, and see to it that nothing enters them again."""
+    """Remove these traces of a person, and note that nothing is to enter them again."""
     ids = (person.email, person.lms_id)
     with ExitStack() as stack:
         for name in folders_in(course / "reports"):
@@ -280,6 +272,6 @@ def forget_person(course: Path, person: Person, traces: list[Trace]) -> None:
 
 
 def take_back(course: Path, student: str) -> None:
-    """Let a person who was forgotten take part again. Raises ``UserError`` for somebody else."""
+    """Let a forgotten person take part again; raise ``UserError`` for somebody else."""
     if not Forgotten(course).take_back(student):
         raise UserError(f"no {one_line(student, 60)} was forgotten: there is nothing to take back")

@@ -35,8 +35,8 @@ COPIED_WITH_WORK = (
 def begin_term(course: Path, name: str, db: str | None = None) -> Path:
     """Move a term's work to ``terms/NAME``, where every command still reads it; return the folder.
 
-    Raises ``UserError`` where a term of that name is there, where there is nothing to move, and
-    where the gradebook is a server's, which is named by its address.
+    Raises ``UserError`` if a term of that name is there, if there is nothing to move, and if the
+    gradebook is a server's, which is named by its address.
     """
     if why_unusable_name(name) or Path(name).name != name or name.startswith("."):
         raise UserError(f"a term's name is that of a folder, as in 2026-autumn; got {name}")
@@ -71,7 +71,7 @@ def begin_term(course: Path, name: str, db: str | None = None) -> Path:
 
 
 def require_free(lock: Path) -> None:
-    """Raise ``UserError`` where a process collects or grades an assignment just now."""
+    """Raise ``UserError`` if a process collects or grades an assignment at the moment."""
     from attncourse.grading.driver.journal import only_process
 
     with only_process(lock.parent, ""):

@@ -10,6 +10,13 @@ def lens_in_steps(hidden, gain, table):
 
 RIGHT = {"circuits.logit_lens": [lens_in_steps]}
 WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
+    "circuits.cut_edges": (
+        ("left[query, key] = False", "left[key, query] = False"),
+        ("left[query, key] = False", "left[query] = False"),
+        ("cut[..., query, key] = -math.inf", "cut[..., query, key] = 0"),
+        ("cut[..., query, key] = -math.inf", "cut[..., query, key] = -100"),
+        ("mask[..., query, key] = 0", "mask[..., key, query] = 0"),
+    ),
     "circuits.logit_lens": (
         ("normed = hidden / length * gain", "normed = hidden / length + gain"),
         ("normed = hidden / length * gain", "normed = hidden * gain / length.mean()"),

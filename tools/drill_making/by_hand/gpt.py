@@ -41,6 +41,24 @@ KEPT = "kept = filter_logits(scaled, top_k, top_p)"
 SHARES = "shares = kept.softmax(dim=-1)"
 DRAWN = "drawn = torch.multinomial(rows, 1, generator=generator)"
 WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
+    "gpt.generate": (
+        (
+            "logits = model(ids[..., -model.max_length :])[..., -1, :]",
+            "logits = model(ids[..., : model.max_length])[..., -1, :]",
+        ),
+        (
+            "logits = model(ids[..., -model.max_length :])[..., -1, :]",
+            "logits = model(ids[..., -1:])[..., -1, :]",
+        ),
+        (
+            "ids = torch.cat([ids, token[..., None]], dim=-1)",
+            "ids = torch.cat([token[..., None], ids], dim=-1)",
+        ),
+        (
+            "logits = model(ids[..., -model.max_length :])[..., -1, :]",
+            "logits = model(ids[..., 1 - model.max_length :])[..., -1, :]",
+        ),
+    ),
     "gpt.sample_token": (
         ("scaled = logits / temperature", "scaled = logits * temperature"),
         ("scaled = logits / temperature", "scaled = logits"),

@@ -12,6 +12,14 @@ def padding_by_comparing(lengths, max_length):
 
 RIGHT = {"masking.padding_mask": [padding_by_comparing]}
 WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
+    "masking.causal_mask": (
+        ("queries = torch.arange(n_keys - n_queries, n_keys)", "queries = torch.arange(n_queries)"),
+        ("offset = n_keys - n_queries", "offset = 0"),
+        (
+            "np.tri(n_queries, n_keys, n_keys - n_queries).astype(bool)",
+            "np.tri(n_queries, n_keys).astype(bool)",
+        ),
+    ),
     "masking.padding_mask": (
         ("allowed = positions < ends", "allowed = positions <= ends"),
         ("allowed = positions < ends", "allowed = positions >= max_length - ends"),

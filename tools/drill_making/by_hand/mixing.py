@@ -31,6 +31,18 @@ def mix_row_by_row(A, X):
 
 RIGHT = {"mixing.mix": [mix_by_token, mix_by_sums, mix_row_by_row]}
 WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
+    "mixing.window_weights": (
+        (
+            "inside = [j for j in range(n) if abs(i - j) <= (width - 1) / 2]",
+            "inside = [j for j in range(n) if i // width == j // width]",
+        ),
+        (
+            "padded = np.pad(np.eye(n), ((0, 0), (half, half)))",
+            'padded = np.pad(np.eye(n), ((0, 0), (half, half)), mode="wrap")',
+        ),
+        ("if width % 2 == 0:", "if width < 2:"),
+        ("if width % 2 != 1:", "if width % 4 != 1:"),
+    ),
     "mixing.mix": (
         ("weight = A[..., i, j, None]", "weight = A[..., j, i, None]"),
         ("U[..., i, :] += weight * X[..., j, :]", "U[..., i, :] = weight * X[..., j, :]"),

@@ -6,6 +6,24 @@ PARTS = "cos, sin = (angles.cos().to(x.dtype), angles.sin().to(x.dtype))"
 PAIRS = "a, b = (x[..., 0::2], x[..., 1::2])"
 TURNED = "return torch.stack([a * cos - b * sin, a * sin + b * cos], dim=-1).flatten("
 WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
+    "positions.sinusoidal_encoding": (
+        (
+            "frequencies = base ** (-torch.arange(0, d, 2).double() / d)",
+            "frequencies = base ** (torch.arange(0, d, 2).double() / d)",
+        ),
+        (
+            "frequencies = base ** (-torch.arange(0, d, 2).double() / d)",
+            "frequencies = base ** (-torch.arange(0, d, 2).double().flip(0) / d)",
+        ),
+        (
+            "frequencies = base ** (-torch.arange(0, d, 2).double() / d)",
+            "frequencies = base ** (-torch.arange(d // 2).double() / d)",
+        ),
+        (
+            "angles = torch.arange(n)[:, None] * frequencies",
+            "angles = -torch.arange(n)[:, None] * frequencies",
+        ),
+    ),
     "positions.apply_rope": (
         (FREQUENCIES, "frequencies = base ** (torch.arange(0, d, 2).double() / d)"),
         (FREQUENCIES, "frequencies = base ** (-torch.arange(2, d + 2, 2).double() / d)"),

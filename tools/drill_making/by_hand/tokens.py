@@ -25,6 +25,23 @@ def embed_one_by_one(ids, table):
 
 RIGHT = {"tokens.embed": [embed_by_rows, embed_one_by_one]}
 WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
+    "tokens.one_hot": (
+        ("if not 0 <= k < n_vocab:", "if not 0 < k < n_vocab:"),
+        ("if not 0 <= k < n_vocab:", "if k >= n_vocab:"),
+        ("H[i, k] = 1", "H[i, : k + 1] = 1"),
+        ("return np.eye(n_vocab)[ids]", "return np.tri(n_vocab)[ids]"),
+        ("if not 0 <= k < n_vocab:", "if not 0 <= k <= n_vocab - 2:"),
+    ),
+    "tokens.cosine_similarity": (
+        (
+            "lengths = np.linalg.norm(Z, axis=-1, keepdims=True)",
+            "lengths = np.abs(Z).sum(axis=-1, keepdims=True)",
+        ),
+        (
+            "lengths = np.linalg.norm(Z, axis=-1, keepdims=True)",
+            "lengths = np.abs(Z).max(axis=-1, keepdims=True)",
+        ),
+    ),
     "tokens.embed": (
         ("n_tokens = len(table)", "n_tokens = table.shape[1]"),
         ("n_tokens = len(table)", "n_tokens = len(table) - 1"),

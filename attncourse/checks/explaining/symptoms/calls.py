@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attncourse.checks.callers.modules import CALLS
+from attncourse.checks.callers.modules import NAMES_OF_CALLS
 from attncourse.checks.exercise import Mistake
 from attncourse.checks.explaining.symptoms.nearly_right import only_dtype_differs
 from attncourse.checks.explaining.symptoms.pairs import Pair, number_pairs, pairs_of_results
@@ -15,47 +15,47 @@ from attncourse.checks.trying.trials import Trial
 
 MAX_NAMES_IN_SENTENCE = 2
 
-# As torch says it of a gradient, NumPy of dtypes.
+# In torch's error about a gradient, and in NumPy's about dtypes.
 IN_PLACE = re.compile("in-?place operation|Cannot cast ufunc")
 
-CUT = "no gradient reaches "
+NO_GRADIENT = "no gradient reaches "  # the beginning of a caller's message (``gradients_of_sum``)
 
 
-def changed_only(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Return the symptom that every result is right, but an argument was changed.
+def only_arguments_changed(trials: tuple[Trial, ...]) -> Symptom | None:
+    """Return the symptom that every result is right, but arguments were changed; or None.
 
-    A gradient may break over that.
+    Calls that the change breaks count as right: a library refuses to go on, or a later call of the
+    same case gets changed arguments.
     """
     wrong = [t for t in trials if t.wrong]
-    if not all(raises_in_place(t) or called_again(t) for t in wrong):
+    if not all(raised_for_change_in_place(t) or may_have_changed_arguments(t) for t in wrong):
         return None
     changed_names = dict.fromkeys(t.outcome.mutated for t in trials if t.outcome.mutated)
     if not changed_names:
         return None
-    parts = any("." in name for name in changed_names)  # of a model that is made of arguments
-    names = (
-        names_in_words(changed_names)
-        if len(changed_names) <= MAX_NAMES_IN_SENTENCE
-        else "more than one argument"
-    )
-    names = "the model" if parts else names
+    if any("." in name for name in changed_names):  # parameters of a model made of arguments
+        names = "the model"
+    elif len(changed_names) <= MAX_NAMES_IN_SENTENCE:
+        names = names_in_words(changed_names)
+    else:
+        names = "more than one argument"
     mistake = Mistake(
         f"{names} {'are' if ' and ' in names else 'is'} changed in place",
         f"Your results are right, but the call changes {names}. What is handed over belongs to the "
         "caller: assign to a new name, or work on a copy.",
     )
-    return Symptom(mistake.name, True, mistake)
+    return Symptom(mistake.name, sure=True, mistake=mistake)
 
 
-def raises_in_place(trial: Trial) -> bool:
-    """True if a library refused to write into an array in place."""
+def raised_for_change_in_place(trial: Trial) -> bool:
+    """True if torch or NumPy raised because an array was changed in place."""
     return trial.outcome.kind == "raised" and bool(IN_PLACE.search(trial.outcome.text))
 
 
-def called_again(trial: Trial) -> bool:
-    """True if a case makes several calls, and a later one got what an earlier one had changed.
+def may_have_changed_arguments(trial: Trial) -> bool:
+    """True if a case made several calls, and a later one may have got changed arguments.
 
-    Of two results the first comes before any change: it is right.
+    Of two results the first, from before any change, has to be right.
     """
     if not trial.outcome.mutated or not isinstance(want := trial.expected.value, dict):
         return False
@@ -63,16 +63,18 @@ def called_again(trial: Trial) -> bool:
 
 
 def cut_gradients(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Return the symptom that results are right, but some gradient is cut, or the dtype is another.
+    """Return the symptom that results are right, but some gradient is cut off; or None.
 
-    The two go together in what goes through NumPy.
+    Other wrong cases may differ in dtype: an answer that goes through NumPy does both.
     """
     wrong = [t for t in trials if t.wrong]
-    cut = [t for t in wrong if t.outcome.text.startswith(CUT)]
-    if not cut or not only_dtype_differs([t for t in wrong if not t.outcome.text.startswith(CUT)]):
+    cut = [t for t in wrong if t.outcome.text.startswith(NO_GRADIENT)]
+    if not cut or not only_dtype_differs(
+        [t for t in wrong if not t.outcome.text.startswith(NO_GRADIENT)]
+    ):
         return None
     names = names_in_words(
-        dict.fromkeys(t.outcome.text.removeprefix(CUT).split(":")[0] for t in cut)
+        dict.fromkeys(t.outcome.text.removeprefix(NO_GRADIENT).split(":")[0] for t in cut)
     )
     mistake = Mistake(
         f"the gradient of {names} is cut off",
@@ -80,18 +82,18 @@ def cut_gradients(trials: tuple[Trial, ...]) -> Symptom | None:
         "`.data`, `.numpy()`, `torch.tensor(…)` or `torch.no_grad()` cut the history. Stay with "
         "torch operations on the tensors themselves.",
     )
-    return Symptom(mistake.name, True, mistake)
+    return Symptom(mistake.name, sure=True, mistake=mistake)
 
 
 def first_call_right(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Return the symptom that an object's first call is right, and a later one is not.
+    """Return the symptom that an object's first call is right, and a later one is not; or None.
 
-    A gradient may break over that.
+    Cases without several calls may raise, as a gradient does through what was kept.
     """
     wrong = [t for t in trials if t.wrong]
-    calls = [c for t in wrong if (c := calls_of(t)) is not None]
-    others = [t for t in wrong if calls_of(t) is None]
-    if not calls or not all(c.first.right and c.stale for c in calls):
+    calls = [c for t in wrong if (c := repeated_calls(t)) is not None]
+    others = [t for t in wrong if repeated_calls(t) is None]
+    if not calls or not all(c.first.right and c.is_stale for c in calls):
         return None
     if any(t.outcome.kind != "raised" for t in others):
         return None
@@ -101,38 +103,38 @@ def first_call_right(trials: tuple[Trial, ...]) -> Symptom | None:
         "left. `self` holds the layers; what is made of the input belongs in a plain name, and is "
         "made anew in every call.",
     )
-    return Symptom(mistake.name, True, mistake)
+    return Symptom(mistake.name, sure=True, mistake=mistake)
 
 
 @dataclass(frozen=True)
-class Calls:
-    """The results of one object: for the inputs, for others, and for the first ones again."""
+class RepeatedCalls:
+    """One object's results, beside the right ones: for inputs, for others, and the first again."""
 
     first: Pair
     second: Pair
     again: Pair
 
     @property
-    def stale(self) -> bool:
-        """True if nothing but an earlier call can make a later one wrong."""
+    def is_stale(self) -> bool:
+        """True if a later call is wrong, and nothing but an earlier call explains that."""
         alike = self.first.want.shape == self.second.want.shape
         return not self.again.right or (alike and not self.second.right)
 
 
-def calls_of(trial: Trial) -> Calls | None:
-    """Return the calls of one object, where a case makes several."""
+def repeated_calls(trial: Trial) -> RepeatedCalls | None:
+    """Return the three calls of one object in a case of ``call_module_twice``; None in others."""
     got = trial.outcome.value
     if not isinstance(got, dict) or not isinstance(trial.expected.value, dict):
         return None
     want = trial.expected.value
-    if tuple(want) != CALLS:
+    if tuple(want) != NAMES_OF_CALLS:
         return None
-    three = [pairs_of_results(got.get(name), want[name], trial) for name in CALLS]
-    return Calls(*(pairs[0] for pairs in three)) if all(three) else None
+    pairs_by_call = [pairs_of_results(got.get(name), want[name], trial) for name in NAMES_OF_CALLS]
+    return RepeatedCalls(*(pairs[0] for pairs in pairs_by_call)) if all(pairs_by_call) else None
 
 
 def nothing_returned(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Return the symptom that every call that does not raise gives None back."""
+    """Return the symptom that every call that does not raise returns None; or None."""
     ended = [t for t in trials if t.wrong and t.outcome.kind == "value" and t.case.raises is None]
     if not ended or any(t.outcome.value is not None or t.expected.value is None for t in ended):
         return None
@@ -143,20 +145,20 @@ def nothing_returned(trials: tuple[Trial, ...]) -> Symptom | None:
         "Your function gives None back. Is there a `return` at the end, and on every way through "
         "it? What works in place, `list.sort()` say, gives None back as well.",
     )
-    return Symptom(mistake.name, True, mistake, all=False)
+    return Symptom(mistake.name, sure=True, mistake=mistake, all=False)
 
 
-def made_later(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Return the symptom that every call gives back something that would have to run first."""
+def nothing_run_yet(trials: tuple[Trial, ...]) -> Symptom | None:
+    """Return the symptom that every call returns a generator or a coroutine; or None."""
     kinds = {type_name(t.outcome.value) for t in trials if t.outcome.kind == "value"}
-    if len(kinds) != 1 or not (name_and_explanation := LATER.get(*kinds)):
+    if len(kinds) != 1 or not (name_and_explanation := UNRUN_RESULTS.get(*kinds)):
         return None
     name, explanation = name_and_explanation
     mistake = Mistake(name, explanation)
-    return Symptom(mistake.name, True, mistake, all=False)
+    return Symptom(mistake.name, sure=True, mistake=mistake, all=False)
 
 
-LATER = {
+UNRUN_RESULTS = {
     "generator": (
         "a generator comes back",
         "With a `yield` in it, a call only makes a generator, and none of the code has run yet. "
@@ -171,23 +173,23 @@ LATER = {
 
 
 def varying_results(trials: tuple[Trial, ...], repeated: tuple[Trial, ...]) -> str:
-    """Return the symptom that the same calls once more have other results, or ""."""
-    other = any(
+    """Return the symptom that the same calls gave other results when ``repeated``; or ""."""
+    is_varying = any(
         a.got.shape != b.got.shape or not np.array_equal(a.got, b.got, equal_nan=True)
         for a, b in zip(number_pairs(trials), number_pairs(repeated), strict=False)
     )
-    return "the same call gives other numbers each time" if other else ""
+    return "the same call gives other numbers each time" if is_varying else ""
 
 
 def constant_results(trials: tuple[Trial, ...], fresh: tuple[Trial, ...]) -> str:
-    """Return the symptom that calls with other numbers have the same results, or ""."""
+    """Return the symptom that calls with other numbers, ``fresh``, gave the same results; or ""."""
     both = [
         (a, b)
         for a, b in zip(number_pairs(trials), number_pairs(fresh), strict=False)
         if a.want.shape == b.want.shape and a.got.shape == b.got.shape
     ]
-    moving = [
+    varied = [
         (a, b) for a, b in both if a.want.size > 1 and not equal_but_for_rounding(a.want, b.want)
     ]
-    still = len(moving) > 1 and all(equal_but_for_rounding(a.got, b.got) for a, b in moving)
-    return "the result does not depend on the numbers that come in" if still else ""
+    is_constant = len(varied) > 1 and all(equal_but_for_rounding(a.got, b.got) for a, b in varied)
+    return "the result does not depend on the numbers that come in" if is_constant else ""

@@ -1,4 +1,4 @@
-"""Symptoms in exceptions: those that leave no doubt, and the line in which calls end."""
+"""Symptoms in exceptions: those that name the mistake, and the line in which calls end."""
 
 import re
 from collections import Counter
@@ -9,20 +9,20 @@ from attncourse.checks.trying.trials import Trial
 
 
 def unknown_name(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Return the symptom that nothing has a name that is read, in some call at least.
+    """Return the symptom that some call reads an undefined name; None if none does.
 
-    No input can be what makes it so: it is told before anything else, whatever else is wrong.
+    No input explains that, so it is told before anything else that is wrong.
     """
     wrong = [t for t in trials if t.wrong and t.outcome.kind == "raised"]
-    for pattern, name, cure in UNNAMED:
+    for pattern, name, cure in UNDEFINED_NAMES:
         matches = [m.groups() for t in wrong if (m := re.match(pattern, t.outcome.text))]
         if matches:
             mistake = Mistake(name.format(*matches[0]), cure.format(*matches[0]))
-            return Symptom(mistake.name, True, mistake, all=False)
+            return Symptom(mistake.name, sure=True, mistake=mistake, all=False)
     return None
 
 
-UNNAMED = (
+UNDEFINED_NAMES = (  # the error's pattern, the mistake's name, its explanation
     (
         r"NameError: name '(\w+)' is not defined",
         "`{}` is not defined",
@@ -45,25 +45,24 @@ UNNAMED = (
 )
 
 
-def lacks_parameters(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Return the symptom that a module lacks parameters that the exercise names.
+def known_error(trials: tuple[Trial, ...]) -> Symptom | None:
+    """Return the first symptom of ``MODULE_ERRORS`` and ``ERROR_CAUSES`` that matches; or None.
 
-    And what ends in an exception that leaves no doubt, in every case that is wrong. What a module
-    holds is sure, whatever else is wrong.
+    One on a module's parameters has to match in some wrong case, the others in all wrong cases.
     """
     wrong = [t for t in trials if t.wrong]
-    for pattern, name, cure in UNFIT + ERROR_CAUSES:
+    for pattern, name, cure in MODULE_ERRORS + ERROR_CAUSES:
         both = [(t, match) for t in wrong if (match := re.match(pattern, t.outcome.text))]
         sure = pattern.startswith("your module") or len(both) == len(wrong)
         if both and sure:
             names = names_in_words(dict.fromkeys(match[1] for _, match in both))
             mistake = Mistake(name.format(names), cure.format(names))
             shown_by = tuple(t for t, _ in both)
-            return Symptom(mistake.name, True, mistake, all=False, shown_by=shown_by)
+            return Symptom(mistake.name, sure=True, mistake=mistake, all=False, shown_by=shown_by)
     return None
 
 
-UNFIT = (
+MODULE_ERRORS = (  # as in ``UNDEFINED_NAMES``
     (
         "your module has parameters that nobody asked for: (.+)",
         "a parameter too many: {}",
@@ -129,6 +128,7 @@ UNFIT = (
     ),
 )
 
+# As in ``UNDEFINED_NAMES``. ``line_of_error`` adds the explanation to a line, too.
 ERROR_CAUSES = (
     (
         r".*missing \d+ required positional arguments?.*in the line `[\w.]+ = ([\w.]+)\(\)`",
@@ -177,10 +177,10 @@ ERROR_CAUSES = (
 LINE_PATTERN = re.compile(r"\(in the line `(.*?)`")
 
 
-def line_of_stop(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Return the line of the student's code in which the calls that are wrong end, or most of them.
+def line_of_error(trials: tuple[Trial, ...]) -> Symptom | None:
+    """Return the symptom that most wrong calls raise in one line of the student's code; or None.
 
-    One that raises by decision refuses what it should take.
+    If that line is a ``raise`` or an ``assert``, the answer refuses what it should take.
     """
     wrong = [t for t in trials if t.wrong and t.case.raises is None]
     errors_and_lines = [
@@ -194,16 +194,15 @@ def line_of_stop(trials: tuple[Trial, ...]) -> Symptom | None:
     if error is None or 2 * times <= len(wrong):
         return None
     often = "" if times == len(wrong) else "mostly, "
-    decided = re.match(r"(raise|assert)\b", line) or error is NotImplementedError
-    how = (
-        "refuses what it should take," if decided else f"stops with {with_article(error.__name__)}"
-    )
+    how = f"stops with {with_article(error.__name__)}"
+    if re.match(r"(raise|assert)\b", line) or error is NotImplementedError:
+        how = "refuses what it should take,"
     texts = [t.outcome.text for t in wrong if line in t.outcome.text]
     said = next(
         (cure for words, _, cure in ERROR_CAUSES if all(re.match(words, t) for t in texts)), ""
     )
     cause = f". {said.removesuffix('.').format('it')}" if said else ""
-    return Symptom(f"{often}it {how} in the line `{line}`{cause}", False)
+    return Symptom(f"{often}it {how} in the line `{line}`{cause}", sure=False)
 
 
 def with_article(name: str) -> str:

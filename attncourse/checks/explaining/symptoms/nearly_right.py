@@ -20,49 +20,50 @@ from attncourse.checks.trying.compare import equal_but_for_rounding, scale_of
 from attncourse.checks.trying.trials import ReferenceOutcome, Trial
 
 KEEP_DTYPE = "keep the dtype of what comes in, make arrays with `dtype=x.dtype`, say"
-# As torch says it.
+# In torch's errors about two dtypes.
 TWO_DTYPES = re.compile("same dtype|expected one dtype|expected scalar type|found dtype")
 
 RETURNED_DTYPE = re.compile(r"returned dtype (\w+)")
 PRECISION_INSIDE = "single precision inside"
 # One order of the operations rounds a few times as much as another.
 MOST_TIMES_AS_FAR = 10
-NAME_OF_PART = re.compile(r"\w+: ")  # what is said is of one part of a result
+NAME_OF_PART = re.compile(r"\w+: ")  # at the beginning of a problem in one part of a result
 
 
 def other_dtype(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Return the symptom that results are right but for their dtype, or that two dtypes meet.
+    """Return the symptom that results have a wrong dtype only, or that two dtypes meet; or None.
 
-    Calls that raise something else are told of beside it, where most do not.
+    If some calls, at most half of all, raise something else, the symptom adds that and is not sure.
     """
     wrong = [t for t in trials if t.wrong]
-    met = [t for t in wrong if t.outcome.kind == "raised" and TWO_DTYPES.search(t.outcome.text)]
-    raised = [t for t in wrong if t.outcome.kind == "raised" and not any(t is m for m in met)]
+    two_dtypes = [
+        t for t in wrong if t.outcome.kind == "raised" and TWO_DTYPES.search(t.outcome.text)
+    ]
+    raised = [
+        t for t in wrong if t.outcome.kind == "raised" and not any(t is m for m in two_dtypes)
+    ]
     returned_trials = [t for t in wrong if t.outcome.kind != "raised"]
     if (
-        not returned_trials + met
+        not returned_trials + two_dtypes
         or not only_dtype_differs(returned_trials)
         or 2 * len(raised) > len(trials)
     ):
         return None
     if raised and not returned_trials:
         return None  # nothing returned a number
-    said = (returned_trials or met)[0].said
+    said = (returned_trials or two_dtypes)[0].said
     if raised:
         text = f"the numbers are right where there are any, but it {said}: {KEEP_DTYPE}"
-        return Symptom(f"{text}; besides, {raised[0].said}", False)
-    whole = re.search(r"expected (int\d+)", said)
-    cure = (
-        f"Return whole numbers, of dtype {whole[1]}."
-        if whole
-        else f"{KEEP_DTYPE[0].upper()}{KEEP_DTYPE[1:]}."
-    )
+        return Symptom(f"{text}; besides, {raised[0].said}", sure=False)
+    cure = f"{KEEP_DTYPE[0].upper()}{KEEP_DTYPE[1:]}."
+    if whole := re.search(r"expected (int\d+)", said):
+        cure = f"Return whole numbers, of dtype {whole[1]}."
     what = said if NAME_OF_PART.match(said) else f"it {said}"
-    narrow = None if have_all_digits(returned_trials) else RETURNED_DTYPE.search(said)
+    narrow = None if has_all_digits(returned_trials) else RETURNED_DTYPE.search(said)
     right = f"right to the digits of {narrow[1]}" if narrow else "right"
     text = f"The numbers are {right}, but {what}." if returned_trials else f"It {said}."
     mistake = Mistake("the dtype is another one", f"{text} {cure}")
-    return Symptom(mistake.name, True, mistake, all=not met)
+    return Symptom(mistake.name, sure=True, mistake=mistake, all=not two_dtypes)
 
 
 def only_dtype_differs(wrong: list[Trial]) -> bool:
@@ -76,8 +77,8 @@ def only_dtype_differs(wrong: list[Trial]) -> bool:
     )
 
 
-def have_all_digits(wrong: list[Trial]) -> bool:
-    """True if no number has lost digits: a narrower dtype than the expected one rounds."""
+def has_all_digits(wrong: list[Trial]) -> bool:
+    """True if no returned number has lost digits, as a narrower dtype would lose."""
     pairs = number_pairs(tuple(wrong))
     return all(largest_difference(pair) <= 1e-9 * scale_of(pair.want) for pair in pairs)
 
@@ -107,16 +108,18 @@ def right_to_single_precision(trials: tuple[Trial, ...]) -> Symptom | None:
         return None  # whole numbers have no digits to lose
     if not further_off and (way := all_off_one_way(wrong)):
         text = f"right but for its last digits: all too {way}, as where a guard is added to a"
-        return result_is(f"{text} divisor, or a number has too few digits", True)
+        return result_is(f"{text} divisor, or a number has too few digits", sure=True)
     if all(largest_difference(p) < 1e-8 * scale_of(p.want) for p in wrong):
-        return result_is("right but for its last digits, of which float32 would lose more", True)
+        return result_is(
+            "right but for its last digits, of which float32 would lose more", sure=True
+        )
     mistake = Mistake(
         PRECISION_INSIDE,
         "Your results differ from the right ones by about as much as float32 rounds, where the "
         "arguments are float64. Convert nothing, make arrays with `dtype=x.dtype`, and type "
         "numbers in with all their digits.",
     )
-    return Symptom(mistake.name, True, mistake)
+    return Symptom(mistake.name, sure=True, mistake=mistake)
 
 
 def lost_by_conversion(p: Pair) -> bool:
@@ -132,20 +135,22 @@ def lost_by_conversion(p: Pair) -> bool:
 
 
 def all_off_one_way(wrong: list[Pair]) -> str:
-    """Return "small" or "large" if all numbers are off in that direction, else "".
+    """Return "small" or "large" if all numbers that differ, 12 or more, do so in size; else "".
 
-    Numbers that are only rounded lie on both sides.
+    Numbers that are only rounded differ in both directions.
     """
     with np.errstate(all="ignore"):  # −∞ less −∞
         signs = np.concatenate([((p.got - p.want) * np.sign(p.want)).ravel() for p in wrong])
     signs = signs[np.abs(signs) > 1e-13 * max(scale_of(p.want) for p in wrong)]
     if len(signs) < 12:
         return ""
-    return "small" if (signs < 0).all() else "large" if (signs > 0).all() else ""
+    if (signs < 0).all():
+        return "small"
+    return "large" if (signs > 0).all() else ""
 
 
-def squeezed(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Return the symptom that axes of length 1 are gone, a batch's or the only token's."""
+def axes_squeezed(trials: tuple[Trial, ...]) -> Symptom | None:
+    """Return the symptom that all wrong results lack their axes of length 1; or None."""
     wrong = [t for t in trials if t.wrong]
     pairs = number_pairs(tuple(wrong))
     if not pairs or len(pairs) < len(wrong) or not all(1 in p.want.shape for p in pairs):
@@ -158,16 +163,16 @@ def squeezed(trials: tuple[Trial, ...]) -> Symptom | None:
         "of the only token. `squeeze` without an axis takes all of them: name the one that is to "
         "go, `.squeeze(-1)`.",
     )
-    return Symptom(mistake.name, True, mistake)
+    return Symptom(mistake.name, sure=True, mistake=mistake)
 
 
-def unbatched(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Return the symptom that only results with another number of batch axes are wrong.
+def batch_axes_unprovided(trials: tuple[Trial, ...]) -> Symptom | None:
+    """Return the symptom that the number of batch axes decides what is wrong; or None.
 
-    Beside another mistake it is told only where nothing of the right shape comes back: other
-    numbers may be what that mistake does with a batch.
+    Beside another mistake it is told only if no wrong result has the right shape: else the numbers
+    may be that mistake's with a batch.
     """
-    pairs = [*zip(trials, batch_axes(trials), strict=True)]
+    pairs = [*zip(trials, batch_axis_counts(trials), strict=True)]
     results = [(t, axes) for t, axes in pairs if t.case.raises is None]
     wrong = {axes for t, axes in results if t.wrong}
     right = {axes for t, axes in results if not t.wrong}
@@ -190,25 +195,25 @@ def unbatched(trials: tuple[Trial, ...]) -> Symptom | None:
     else:
         what, how = "at most one batch axis is", "with at most one batch axis, and wrong with more"
     all_shaped = len(shaped) == sum(t.wrong for t, _ in results)
-    if max(right) == 0 and all_shaped and all(starmap(first_alone, shaped)):
+    if max(right) == 0 and all_shaped and all(starmap(is_only_first_right, shaped)):
         mistake = Mistake(
             "only the first of a batch is right",
             f"Your results are right {how}. Of a batch the first is right and those behind it are "
             "not. Is something that is taken from the first, or made of it, used for all? Each of "
             "a batch has its own.",
         )
-        return Symptom(mistake.name, True, mistake, told_beside=False)
+        return Symptom(mistake.name, sure=True, mistake=mistake, told_beside=False)
     mistake = Mistake(
         f"{what} provided for",
         f"Your results are right {how}. Leading axes are batches, any "
         "number of them: count the axes from the end (`axis=-1` or `dim=-1`, `x[..., i, :]`) and "
         "let `@` and broadcasting take the others along.",
     )
-    return Symptom(mistake.name, True, mistake, told_beside=not shaped)
+    return Symptom(mistake.name, sure=True, mistake=mistake, told_beside=not shaped)
 
 
-def first_alone(p: Pair, axes: int) -> bool:
-    """True if of a batch along the first axes the first is right, and of those behind it none."""
+def is_only_first_right(p: Pair, axes: int) -> bool:
+    """True if only the first of a batch is right; the batch lies along the first ``axes`` axes."""
     if p.want.ndim < axes:
         return False
     right = [
@@ -218,8 +223,11 @@ def first_alone(p: Pair, axes: int) -> bool:
     return len(right) > 1 and right[0] and not any(right[1:])
 
 
-def batch_axes(trials: tuple[Trial, ...]) -> list[int]:
-    """Return by how many axes the arguments of each case exceed the smallest case."""
+def batch_axis_counts(trials: tuple[Trial, ...]) -> list[int]:
+    """Return for each trial how many batch axes it has.
+
+    That is the largest surplus of an argument's axes over the least that this argument has.
+    """
     least: dict[object, int] = {}
     for trial in trials:
         for name, ndim in axis_counts(trial):
@@ -228,6 +236,6 @@ def batch_axes(trials: tuple[Trial, ...]) -> list[int]:
 
 
 def axis_counts(trial: Trial) -> list[tuple[object, int]]:
-    """Return how many axes each array argument of a case has."""
+    """Return place, or keyword, and number of axes of each array among a case's arguments."""
     named = [*enumerate(trial.case.args), *trial.case.kwargs.items()]
     return [(name, len(v.shape)) for name, v in named if hasattr(v, "shape")]

@@ -1,4 +1,4 @@
-"""Pairs of what was returned and what was expected, as arrays, and how close they are."""
+"""Pairs of returned and expected arrays, and how close they are."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,8 +9,8 @@ import numpy as np
 from attncourse.checks.trying.compare import (
     ROUNDING_DIFFERENCE,
     as_numbers,
+    entries_far_apart,
     equal_but_for_rounding,
-    far_apart,
     scale_of,
 )
 from attncourse.checks.trying.trials import Trial
@@ -27,14 +27,14 @@ class Pair:
 
     @cached_property
     def right(self) -> bool:
-        """True if what came has the shape and the numbers of what was wanted."""
+        """True if the returned array has the shape and, but for rounding, the numbers expected."""
         return self.got.shape == self.want.shape and equal_but_for_rounding(self.got, self.want)
 
 
 def number_pairs(trials: tuple[Trial, ...]) -> list[Pair]:
-    """Return the results of the trials that returned numbers where numbers were expected.
+    """Return a pair for each trial that returned numbers where numbers were expected.
 
-    Of a result with gradients, what was returned itself.
+    Of a result with gradients it is the output itself, without the gradients.
     """
     pairs = []
     for t in trials:
@@ -69,7 +69,7 @@ def parts_side_by_side(got: Any, want: Any) -> list[tuple[Any, Any]]:
 
 
 def returned_and_expected(trial: Trial) -> tuple[Any, Any]:
-    """Return the value returned and the one expected, without gradients or facts beside them."""
+    """Return the returned value and the expected one; of named results the first."""
     got, want = trial.outcome.value, trial.expected.value
     if isinstance(want, dict) and isinstance(got, dict):
         key = next(iter(want))
@@ -78,7 +78,7 @@ def returned_and_expected(trial: Trial) -> tuple[Any, Any]:
 
 
 def pairs_of_results(got: object, want: object, trial: Trial) -> list[Pair]:
-    """Return the pair of two arrays in a list, or an empty list where one of them is none."""
+    """Return the pair of two values in a list; [] where one of them holds no numbers."""
     first, second = (as_numbers(v) if v is not None else None for v in (got, want))
     if first is None or second is None:
         return []
@@ -86,26 +86,26 @@ def pairs_of_results(got: object, want: object, trial: Trial) -> list[Pair]:
 
 
 def close_in_single_precision(p: Pair) -> bool:
-    """True if a result is right but for what single precision loses."""
+    """True if a result is right up to the digits that single precision loses."""
     if p.got.shape != p.want.shape:
         return False
     return p.right or largest_difference(p) <= ROUNDING_DIFFERENCE * scale_of(p.want)
 
 
 def largest_difference(p: Pair) -> float:
-    """Return the largest difference; −∞ is no different from −∞."""
+    """Return the largest difference of two entries; ∞ where one alone is not a finite number."""
     with np.errstate(all="ignore"):
         gaps = np.where(p.got == p.want, 0, np.abs(p.got.astype(float) - p.want.astype(float)))
     return float(gaps.max(initial=0.0)) if np.isfinite(gaps).all() else np.inf
 
 
-def nearly(a: np.ndarray, b: np.ndarray) -> bool:
-    """True if two arrays differ by 1e-7 of the largest number of ``b`` at most.
+def nearly_equal(a: np.ndarray, b: np.ndarray) -> bool:
+    """True if ``a`` differs from ``b`` by at most 1e-7 of the largest finite number of ``b``.
 
-    Numbers of single or half precision may differ by 1e-4 of it.
+    An ``a`` of single or half precision may differ by 1e-4 of it.
     """
     with np.errstate(all="ignore"):
         b = b.astype(float)
         limit = 1e-4 if a.dtype in (np.float32, np.float16) else 1e-7
         scale = np.abs(b[np.isfinite(b)]).max(initial=0.0) or 1.0
-        return not far_apart(a.astype(float), b, limit * scale).any()
+        return not entries_far_apart(a.astype(float), b, limit * scale).any()

@@ -1,4 +1,4 @@
-"""Where results are wrong: a place in them, a kind of case, a branch."""
+"""Symptoms that say where results are wrong: a place in them, a kind of case, a branch."""
 
 from collections.abc import Callable
 
@@ -8,10 +8,11 @@ from attncourse.checks.exercise import Mistake
 from attncourse.checks.explaining.options import case_branches
 from attncourse.checks.explaining.symptoms.pairs import Pair, number_pairs
 from attncourse.checks.explaining.symptoms.symptom import Symptom, names_in_words, result_is
-from attncourse.checks.trying.compare import far_apart, scale_of
+from attncourse.checks.trying.compare import entries_far_apart, scale_of
 from attncourse.checks.trying.trials import Trial
 
-# A place is a mask over the last axes of a result, of those entries that are named.
+# A place in words, and a function that returns a mask of its entries in the right result. An axis
+# that the result does not have raises IndexError.
 PLACES: tuple[tuple[str, Callable[[np.ndarray], np.ndarray]], ...] = (
     ("in the first row", lambda w: indices_along(w, -2) == 0),
     ("in the last row", lambda w: indices_along(w, -2) == w.shape[-2] - 1),
@@ -32,14 +33,14 @@ PLACES: tuple[tuple[str, Callable[[np.ndarray], np.ndarray]], ...] = (
 
 
 def indices_along(w: np.ndarray, axis: int) -> np.ndarray:
-    """Return the index along one axis, for every entry."""
+    """Return, for every entry, its index along one axis; ``IndexError`` without that axis."""
     if w.ndim < -axis:
         raise IndexError
     return np.indices(w.shape)[axis] if w.size else np.zeros(w.shape, int)
 
 
-def wrong_part_alone(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Return the symptom that a part of each result alone is right, or alone is wrong."""
+def wrong_in_a_place(trials: tuple[Trial, ...]) -> Symptom | None:
+    """Return the symptom that one place alone is wrong, or right, in every result; or None."""
     pairs = number_pairs(trials)
     wrong = [p for p in pairs if not p.right]
     if not wrong or any(t.wrong and t.outcome.kind != "value" for t in trials):
@@ -50,14 +51,14 @@ def wrong_part_alone(trials: tuple[Trial, ...]) -> Symptom | None:
     for words, place in PLACES:
         if not all(divides_entries(place, p.want) for p in wrong):
             continue
-        for only, inside in (("right but ", True), ("right only ", False)):
-            if all(within_place(p, bad, place, inside) for p, bad in errors):
-                return result_is(f"{only}{words}", True)
+        for start, inside in (("right but ", True), ("right only ", False)):
+            if all(is_wrong_as_named(p, bad, place, inside) for p, bad in errors):
+                return result_is(f"{start}{words}", sure=True)
     return None
 
 
 def divides_entries(place: Callable[[np.ndarray], np.ndarray], want: np.ndarray) -> bool:
-    """True if some entries are in a place and others are not."""
+    """True if some entries of an array are in a place and others are not."""
     try:
         return len(np.unique(place(want))) == 2
     except IndexError:
@@ -65,19 +66,19 @@ def divides_entries(place: Callable[[np.ndarray], np.ndarray], want: np.ndarray)
 
 
 def differing_entries(p: Pair) -> np.ndarray:
-    """Return the entries that differ."""
+    """Return a mask of the entries that differ, with more tolerance than right results get."""
     allowed = 1e-4 if p.got.dtype in (np.float32, np.float16) else 1e-8
     with np.errstate(all="ignore"):
         a, b = p.got.astype(float), p.want.astype(float)
-        return far_apart(a, b, allowed * scale_of(p.want))
+        return entries_far_apart(a, b, allowed * scale_of(p.want))
 
 
-def within_place(
+def is_wrong_as_named(
     p: Pair, bad: np.ndarray, place: Callable[[np.ndarray], np.ndarray], inside: bool
 ) -> bool:
-    """True if the wrong entries are all those of a place (``inside``), or all the others.
+    """True if the wrong entries ``bad`` are those of a place (``inside``), or all other entries.
 
-    An entry that happens to be right among the wrong ones is forgiven, one of the others is not.
+    Up to half of these may happen to be right, but none of the others may be wrong.
     """
     try:
         named = place(p.want)
@@ -91,8 +92,11 @@ def within_place(
     return bool(2 * (bad & here).sum() >= here.sum()) and (not here.all() or not inside)
 
 
-def limited_to_a_kind(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Return the symptom that one kind of case alone is wrong, by criteria and notes."""
+def wrong_in_a_kind(trials: tuple[Trial, ...]) -> Symptom | None:
+    """Return the symptom that only some kinds of cases are wrong, by note or criterion; or None.
+
+    If only refusals are wrong, the symptom is a mistake of its own.
+    """
     wrong = [t for t in trials if t.stands_out]
     right = [t for t in trials if not t.stands_out]
     if not wrong or not right:
@@ -116,38 +120,33 @@ def limited_to_a_kind(trials: tuple[Trial, ...]) -> Symptom | None:
                 f"with another one than {error}. `assert` raises an AssertionError; write "
                 f"`if …: raise {error}(…)`.",
             )
-        return Symptom(mistake.name, False, mistake)
+        return Symptom(mistake.name, sure=False, mistake=mistake)
     notes = dict.fromkeys(t.case.note for t in wrong)
     if "" not in notes and len(notes) <= 5 and not any(t.case.note in notes for t in right):
-        return result_is(f"right but for this input: {'; '.join(notes)}", False)
+        return result_is(f"right but for this input: {'; '.join(notes)}", sure=False)
     names = dict.fromkeys(t.criterion.name for t in wrong)
     is_any_value_right = any(t.case.raises is None for t in right)
     if is_any_value_right and len(names) <= 3 and not any(t.criterion.name in names for t in right):
-        return result_is(f"right but for this: {'; '.join(names)}", False)
+        return result_is(f"right but for this: {'; '.join(names)}", sure=False)
     return None
 
 
 def wrong_in_a_branch(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Return the symptom that a result is wrong where an option has some value, and only there."""
+    """Return the symptom that results are wrong where an option has some value only; or None."""
     if all(t.case.raises is not None for t in trials if t.stands_out):
         return None
     where = next((words for words, _ in case_branches(trials)), None)
-    return result_is(f"wrong {where}", False) if where else None
+    return result_is(f"wrong {where}", sure=False) if where else None
 
 
 def depends_on_lengths(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Return the symptom that right or wrong hangs on two equal lengths, or on one length.
+    """Return the symptom that results are right, or wrong, only for equal lengths or one length.
 
-    Nothing is told where several lengths would do, or where that is so in a single case.
+    None if several lengths explain it, or if fewer than two cases are right, or wrong.
     """
     trials_and_sizes = [(t, axis_lengths(t)) for t in trials if t.case.raises is None]
-    if (
-        min(
-            sum(t.stands_out for t, _ in trials_and_sizes),
-            sum(not t.stands_out for t, _ in trials_and_sizes),
-        )
-        < 2
-    ):
+    n_wrong = sum(t.stands_out for t, _ in trials_and_sizes)
+    if min(n_wrong, len(trials_and_sizes) - n_wrong) < 2:
         return None
     shared: list[tuple[int, int]] = []
     for key in sorted(set.intersection(*(set(sizes) for _, sizes in trials_and_sizes))):
@@ -159,15 +158,18 @@ def depends_on_lengths(trials: tuple[Trial, ...]) -> Symptom | None:
     candidates += [(key, number) for key in shared for number in numbers]
 
     def holds(sizes: dict[tuple, int], key: tuple, other: tuple | int) -> bool:
+        """True if an axis has the length of another one, or this length."""
         return sizes[key] == (other if isinstance(other, int) else sizes[other])
 
     def is_said(trial: Trial, sizes: dict[tuple, int], verb: str, pair: tuple) -> bool:
-        """True if a trial is as a sentence with this verb says; of lengths of 1, any may be."""
+        """True if a trial is as the sentence says: right, or wrong, only where ``pair`` holds.
+
+        Where the length is 1, a right result does not speak against "wrong".
+        """
         if verb == "wrong" and not trial.stands_out and sizes[pair[0]] == 1:
             return True
-        return holds(sizes, *pair) == (
-            trial.stands_out if verb == "wrong" else not trial.stands_out
-        )
+        is_as_named = trial.stands_out if verb == "wrong" else not trial.stands_out
+        return holds(sizes, *pair) == is_as_named
 
     for verb in ("right", "wrong"):
         holding = [
@@ -178,16 +180,16 @@ def depends_on_lengths(trials: tuple[Trial, ...]) -> Symptom | None:
         if len(holding) == 1:
             ((key, other),) = holding
             same = f"{other} long" if isinstance(other, int) else f"as long as {axis_named(*other)}"
-            return result_is(f"{verb} only where {axis_named(*key)} is {same}", False)
+            return result_is(f"{verb} only where {axis_named(*key)} is {same}", sure=False)
     return None
 
 
 def axis_lengths(trial: Trial) -> dict[tuple[int, int], int]:
-    """Return the length of each axis of each positional argument, axes counted from the end."""
+    """Return the lengths of the positional arrays' axes, by (argument, axis from the end)."""
     arrays = [(n, v.shape) for n, v in enumerate(trial.case.args) if hasattr(v, "shape")]
     return {(n, axis): shape[axis] for n, shape in arrays for axis in range(-len(shape), 0)}
 
 
 def axis_named(argument: int, axis: int) -> str:
-    """Return an axis of an argument in words; both are counted from 0, axes from −1 down."""
+    """Return an axis of an argument in words; ``argument`` begins at 0, ``axis`` is negative."""
     return f"axis −{-axis} of argument {argument + 1}"

@@ -1,4 +1,4 @@
-"""Symptoms in a result: what stands in the place of the right one, or of a part of it."""
+"""Symptoms in results: how they, or parts of them, differ from the right ones."""
 
 import re
 
@@ -17,7 +17,7 @@ from attncourse.checks.trying.watch import Unusable
 
 
 def broken_facts(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Return the symptom that something does not hold of every result; the results are right."""
+    """Return the symptom that facts about the results are wrong, and nothing else is; or None."""
     wrong = [t for t in trials if t.wrong]
     if not wrong or not all(map(gave_named_results, wrong)):
         return None
@@ -28,25 +28,25 @@ def broken_facts(trials: tuple[Trial, ...]) -> Symptom | None:
         return None
     plain = any(not compares_facts_alone(t) for t in trials if t.case.raises is None)
     rest = "every result is right, but" if plain else "of what is asked"
-    return Symptom(f"{rest} this does not hold: {'; '.join(broken)}", True)
+    return Symptom(f"{rest} this does not hold: {'; '.join(broken)}", sure=True)
 
 
-def some_facts(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Return the facts that do not hold of a result, where other results are wrong as well."""
+def some_facts_broken(trials: tuple[Trial, ...]) -> Symptom | None:
+    """Return the symptom that some facts do not hold, whatever else is wrong; or None."""
     wrong = [t for t in trials if t.wrong and compares_facts_alone(t)]
     both = [(t.outcome.value, t.expected.value) for t in wrong]
     broken = dict.fromkeys(f for got, want in both for f in want if got.get(f) is not want[f])
-    return Symptom(f"this does not hold: {'; '.join(broken)}", False) if broken else None
+    return Symptom(f"this does not hold: {'; '.join(broken)}", sure=False) if broken else None
 
 
 def compares_facts_alone(trial: Trial) -> bool:
-    """True if a case compares nothing but facts, each of which holds or does not."""
+    """True if a case compares nothing but facts, which are True or False."""
     values = trial.expected.value.values() if gave_named_results(trial) else ()
     return bool(values) and all(type(v) is bool for v in values)
 
 
 def first_result_right(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Return the symptom that the first of named results is right, and some others are not."""
+    """Return the symptom that the first of named results is right, some others not; or None."""
     wrong = [t for t in trials if t.wrong]
     if not wrong or not all(map(gave_named_results, wrong)):
         return None
@@ -78,8 +78,8 @@ def first_names(names: list[str]) -> list[str]:
     return [*names[: MAX_NAMES - 1], f"{len(names) - MAX_NAMES + 1} others"]
 
 
-def in_a_longer_tuple(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Return the symptom that every result comes in a tuple, with something behind it."""
+def result_in_tuple(trials: tuple[Trial, ...]) -> Symptom | None:
+    """Return the symptom that wrong results are tuples that begin with the right one; or None."""
     wrong = [t for t in trials if t.wrong]
     both = [returned_and_expected(t) for t in wrong if t.outcome.kind == "value"]
     if len(both) < 2 or any(type(got) is not tuple or type(want) is tuple for got, want in both):
@@ -93,11 +93,11 @@ def in_a_longer_tuple(trials: tuple[Trial, ...]) -> Symptom | None:
         "more than the result comes back",
         "You return a tuple. Its first part is the result that is asked for: return that alone.",
     )
-    return Symptom(mistake.name, True, mistake)
+    return Symptom(mistake.name, sure=True, mistake=mistake)
 
 
 def gave_named_results(trial: Trial) -> bool:
-    """True if several named results were expected, and several came."""
+    """True if named results were expected, and a dict came."""
     return isinstance(trial.outcome.value, dict) and isinstance(trial.expected.value, dict)
 
 
@@ -105,24 +105,24 @@ MAX_NAMES = 3  # in one sentence: a block has dozens of weights, and a gradient 
 ORDINALS = ("first", "second", "third", "fourth")
 
 
-def in_other_case(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Return the symptom that strings are right but for small and capital letters."""
+def letters_in_other_case(trials: tuple[Trial, ...]) -> Symptom | None:
+    """Return the symptom that lists of strings are right but for capital letters; or None."""
     wrong = [t for t in trials if t.wrong]
     if not wrong or any(type(t.outcome.value) is not list for t in wrong):
-        return None  # and no right result is worked out
+        return None  # before any right result is worked out, which takes time
     both = [(t.outcome.value, t.expected.value) for t in wrong]
     if any(type(want) is not list for _, want in both):
         return None
     if any([str(s).lower() for s in got] != [s.lower() for s in want] for got, want in both):
         return None
-    return result_is("right but for small and capital letters", True)
+    return result_is("right but for small and capital letters", sure=True)
 
 
 COUNTED = re.compile(r"(\[[\d, ]*\])( \D+)?")  # ids that came, and how often
 
 
 def wrong_frequencies(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Return the symptom that what never should comes by chance, or what should does not."""
+    """Return the symptom that random ids, or how often they come, are wrong, and how; or None."""
     wrong = [t for t in trials if t.wrong and t.outcome.kind == "value"]
     both = [(outcomes_in(t.outcome.value), outcomes_in(t.expected.value)) for t in wrong]
     known = [(got, want) for got, want in both if got and want]
@@ -138,25 +138,29 @@ def wrong_frequencies(trials: tuple[Trial, ...]) -> Symptom | None:
         what = "of the ids that a right answer gives there some never come"
     else:
         what = "the right ids come and no others, but more or less often than they should"
-    return Symptom(f"where chance decides, {what}", False)
+    return Symptom(f"where chance decides, {what}", sure=False)
 
 
 def outcomes_in(value: object) -> set[str]:
-    """Return the ids in a list of counted outcomes; none where a value is something else."""
+    """Return the ids in the list of ``outcomes_counted``; an empty set for any other value."""
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         return set()
     matches = [COUNTED.fullmatch(text) for text in value]
     return {match[1] for match in matches if match} if all(matches) else set()
 
 
-def one_part(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Return the symptom that of several results some are right throughout, the others are not."""
+def some_parts_wrong(trials: tuple[Trial, ...]) -> Symptom | None:
+    """Return the symptom that of several results some are always right, the others not; or None."""
     both = [
         (*returned_and_expected(t), t)
         for t in trials
         if isinstance(t.outcome.value, tuple | list | dict)
     ]
-    values = [of for of in both if all(isinstance(v, tuple | list) for v in of[:2])]
+    values = [
+        (got, want, t)
+        for got, want, t in both
+        if isinstance(got, tuple | list) and isinstance(want, tuple | list)
+    ]
     if len([t for *_, t in values if t.wrong]) < max(1, sum(t.wrong for t in trials)):
         return None
     lengths = {len(v) for got, want, _ in values for v in (got, want)}
@@ -166,20 +170,24 @@ def one_part(trials: tuple[Trial, ...]) -> Symptom | None:
         [(got[n], want[n], t) for got, want, t in values if want[n] is not None]
         for n in range(min(lengths))
     ]
-    bad = [n for n, part in enumerate(parts) if any(difference(a, b) for a, b, _ in part)]
-    if not 0 < len(bad) < len(parts):
+    wrong_places = [n for n, part in enumerate(parts) if any(difference(a, b) for a, b, _ in part)]
+    if not 0 < len(wrong_places) < len(parts):
         return None
-    names = names_in_words(ORDINALS[n] for n in bad)
-    how = transformation([p for a, b, t in parts[bad[0]] for p in pairs_of_results(a, b, t)])
-    verb = f"is {how}" if how and len(bad) == 1 else "is wrong" if len(bad) == 1 else "are wrong"
-    rest = "the others are" if len(parts) - len(bad) > 1 else "the other is"
-    return Symptom(f"of the results, the {names} {verb}, and {rest} right", True)
+    names = names_in_words(ORDINALS[n] for n in wrong_places)
+    how = transformation(
+        [p for a, b, t in parts[wrong_places[0]] for p in pairs_of_results(a, b, t)]
+    )
+    verb = "are wrong"
+    if len(wrong_places) == 1:
+        verb = f"is {how}" if how else "is wrong"
+    rest = "the others are" if len(parts) - len(wrong_places) > 1 else "the other is"
+    return Symptom(f"of the results, the {names} {verb}, and {rest} right", sure=True)
 
 
-def transformed(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Return the symptom that one change of the right results gives what was returned.
+def transformed_result(trials: tuple[Trial, ...]) -> Symptom | None:
+    """Return the symptom that one change of the right results gives the returned ones; or None.
 
-    Calls that raise are told of beside it, where most do not.
+    If some calls, at most half as many, raise, the symptom adds that and is not sure.
     """
     pairs = number_pairs(trials)
     raised = [t for t in trials if t.wrong and t.outcome.kind == "raised"]

@@ -1,4 +1,4 @@
-"""A sentence that says what a wrong result has to do with the right one."""
+"""A symptom: a sentence that says how wrong results differ from the right ones."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -9,14 +9,14 @@ from attncourse.checks.trying.trials import Trial
 
 @dataclass(frozen=True)
 class Symptom:
-    """A sentence; ``sure`` if it explains every case, numbers and all.
+    """A sentence on wrong results; ``sure`` if it explains every case, numbers included.
 
-    It is told only if every draw gives the same sentence: so no number that is drawn is in it. One
-    ``of_result`` is told together with a place in the code, which does not say what came out.
-    Some symptoms leave no doubt about the mistake, in whatever exercise. It is ``all`` where
-    nothing else is wrong with what came: not where a call ended before it gave anything. One that
-    is ``told_beside`` a known mistake is a second one; others may be what the known one does where
-    it is made in another way. An example is one of the trials that it is ``shown_by``, if any.
+    It is told only if every draw gives the same sentence, so it may contain no drawn number. One
+    that is ``of_result`` describes the result, and is told with a place in the code, too. Some
+    symptoms show a ``mistake`` that is the same in every exercise. ``all`` says that nothing else
+    can be wrong: False where calls raised before they gave a result. One that is ``told_beside`` a
+    known mistake is a second mistake; others may be the known one, made in another way. If
+    ``shown_by`` holds trials, the example is one of them.
     """
 
     text: str
@@ -29,11 +29,11 @@ class Symptom:
 
 
 def result_is(words: str, sure: bool) -> Symptom:
-    """Return the symptom that says what the result is."""
+    """Return the symptom "the result is <words>"."""
     return Symptom(f"the result is {words}", sure, of_result=True)
 
 
 def names_in_words(names: Iterable[str]) -> str:
-    """Return names in a sentence: a, b and c."""
+    """Return names, at least one, joined for a sentence: "a, b and c"."""
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last

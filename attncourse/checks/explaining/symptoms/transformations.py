@@ -1,4 +1,4 @@
-"""The change that makes of the right result what was returned, in words that follow "is"."""
+"""Changes that turn the right result into the returned one, in words that follow "is"."""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -6,7 +6,11 @@ from itertools import combinations
 
 import numpy as np
 
-from attncourse.checks.explaining.symptoms.pairs import Pair, close_in_single_precision, nearly
+from attncourse.checks.explaining.symptoms.pairs import (
+    Pair,
+    close_in_single_precision,
+    nearly_equal,
+)
 from attncourse.checks.trying.compare import scale_of
 
 Change = Callable[[np.ndarray], np.ndarray]
@@ -23,7 +27,7 @@ AXIS_NAMES = {-1: "last", -2: "second to last", -3: "third to last"}
 
 
 def transformation(pairs: list[Pair]) -> str | None:
-    """Return the change of what is right into what is there, in words that follow "is"."""
+    """Return the change that turns every right result into the returned one, in words, or None."""
     wrong = [p for p in pairs if not p.right]
     if not wrong or sum(p.want.size for p in wrong) < 4:
         return None
@@ -34,18 +38,21 @@ def transformation(pairs: list[Pair]) -> str | None:
             "right to a few digits only, as where something inside is rounded, to float32 say, or "
             "a guard is too large"
         )
-    numbers = by_numbers(wrong)
+    numbers = number_changes(wrong)
     return (
-        changed_by(pairs, numbers)
-        or changed_by(pairs, RESULT_CHANGES)
-        or scaled(pairs)
-        or reordered(pairs)
-        or misshapen(pairs)
+        first_change(pairs, numbers)
+        or first_change(pairs, RESULT_CHANGES)
+        or scaled_differently(pairs)
+        or reordered_numbers(pairs)
+        or wrong_shape_words(pairs)
     )
 
 
-def changed_by(pairs: list[Pair], changes: Iterable[tuple[str, Change]]) -> str | None:
-    """Return the first of these changes that gives what is there."""
+def first_change(pairs: list[Pair], changes: Iterable[tuple[str, Change]]) -> str | None:
+    """Return the words of the first change that gives all returned results, or None.
+
+    It has to alter some wrong one: a change that leaves numbers alone explains nothing.
+    """
     wrong = [p for p in pairs if not p.right]
     for words, change in changes:
         if all(change_explains(change, p) for p in pairs) and any(
@@ -55,38 +62,43 @@ def changed_by(pairs: list[Pair], changes: Iterable[tuple[str, Change]]) -> str 
     return None
 
 
-def changed_throughout(pairs: list[Pair]) -> str | None:
-    """Return one change, a factor that follows from a size included, that gives what is there."""
+def change_of_all(pairs: list[Pair]) -> str | None:
+    """Return the words of one change that gives all returned results, or None.
+
+    It may be a factor that follows from a size.
+    """
     wrong = [p for p in pairs if not p.right]
-    words = changed_by(pairs, by_numbers(wrong)) or changed_by(pairs, RESULT_CHANGES)
+    words = first_change(pairs, number_changes(wrong)) or first_change(pairs, RESULT_CHANGES)
     if words or len(wrong) < len(pairs) or any(p.want.dtype.kind == "b" for p in pairs):
         return words
-    factors = [factor(p, None, 1) for p in wrong if p.got.shape == p.want.shape]
+    factors = [factors_along(p, axis=None, least=1) for p in wrong if p.got.shape == p.want.shape]
     known = [float(f) for f in factors if f is not None]
-    return size_named(wrong, known) if len(known) == len(wrong) else None
+    return size_power_words(wrong, known) if len(known) == len(wrong) else None
 
 
-def may_be_changed(p: Pair) -> bool:
-    """True if some known change of the right result gives what was returned in one case."""
-    if changed_by([p], RESULT_CHANGES):
+def is_changed_result(p: Pair) -> bool:
+    """True if some change of the right result gives the returned one in this case."""
+    if first_change([p], RESULT_CHANGES):
         return True
-    return p.got.shape == p.want.shape and p.want.size >= 4 and factor(p, None) is not None
+    if p.got.shape != p.want.shape or p.want.size < 4:
+        return False
+    return factors_along(p, axis=None) is not None
 
 
 def change_explains(change: Change, p: Pair) -> bool:
-    """True if the change of the right result is what was returned."""
+    """True if the change turns the right result into the returned one."""
     made = changed_result(change, p.want)
-    return made is not None and made.shape == p.got.shape and nearly(p.got, made)
+    return made is not None and made.shape == p.got.shape and nearly_equal(p.got, made)
 
 
 def change_alters(change: Change, p: Pair) -> bool:
     """True if the change alters the right result at all."""
     made = changed_result(change, p.want)
-    return made is not None and (made.shape != p.want.shape or not nearly(made, p.want))
+    return made is not None and (made.shape != p.want.shape or not nearly_equal(made, p.want))
 
 
 def changed_result(change: Change, want: np.ndarray) -> np.ndarray | None:
-    """Return the right result after a change, or None where the change does not fit it."""
+    """Return the right result after a change, or None if the change raises for it."""
     try:
         with np.errstate(all="ignore"):
             return np.asarray(change(want.astype(float)))
@@ -94,8 +106,11 @@ def changed_result(change: Change, want: np.ndarray) -> np.ndarray | None:
         return None
 
 
-def by_numbers(wrong: list[Pair]) -> Iterator[tuple[str, Change]]:
-    """Yield two changes: the expected result times one number, and plus one number."""
+def number_changes(wrong: list[Pair]) -> Iterator[tuple[str, Change]]:
+    """Yield two changes: the right result times a number, and plus a number.
+
+    Both numbers are read off the largest wrong result; a change is left out if they are not finite.
+    """
     p = max(
         (p for p in wrong if p.got.shape == p.want.shape), key=lambda p: p.want.size, default=None
     )
@@ -118,12 +133,12 @@ def by_numbers(wrong: list[Pair]) -> Iterator[tuple[str, Change]]:
 
 
 def softmax_along(w: np.ndarray, axis: int) -> np.ndarray:
-    """Return the softmax of a result along an axis."""
+    """Return the softmax of an array along an axis."""
     powers = np.exp(w - w.max(axis, keepdims=True))
     return powers / powers.sum(axis, keepdims=True)
 
 
-# The changes of a result, in words that follow "the result is".
+# Changes of a result: the words follow "the result is".
 CONSTANT_RESULTS: tuple[NamedChange, ...] = (
     ("0 everywhere", np.zeros_like),
     ("1 everywhere", np.ones_like),
@@ -237,18 +252,18 @@ ENTRY_BY_ENTRY: tuple[NamedChange, ...] = (
 
 
 def axis_exchanges() -> Iterator[NamedChange]:
-    """Yield the exchanges of axes, that of the last two, the transposition, first."""
-    yield "the expected one transposed", exchanged_axes(-1, -2)
+    """Yield the exchanges of two axes, first of the last two, and the reversal of all."""
+    yield "the expected one transposed", axis_exchange(-1, -2)
     for a, b in combinations(range(-4, 0), 2):
         if (a, b) != (-2, -1):
-            yield f"the expected one with axes {a} and {b} exchanged", exchanged_axes(a, b)
+            yield f"the expected one with axes {a} and {b} exchanged", axis_exchange(a, b)
     yield "the expected one with all axes reversed", lambda w: w.transpose()
 
 
 def result_changes() -> Iterator[NamedChange]:
-    """Yield all changes of a result in the order in which they are tried.
+    """Yield all changes of a result in the order in which they are tried, plain ones first.
 
-    The first that gives what came is told, and in small results several do.
+    The order matters, since several may turn a small result into the returned one.
     """
     yield from CONSTANT_RESULTS
     yield from axis_exchanges()
@@ -259,7 +274,7 @@ def result_changes() -> Iterator[NamedChange]:
     yield from ENTRY_BY_ENTRY
 
 
-def exchanged_axes(a: int, b: int) -> Change:
+def axis_exchange(a: int, b: int) -> Change:
     """Return the change of a result that exchanges two of its axes."""
     return lambda w: w.swapaxes(a, b)
 
@@ -267,42 +282,55 @@ def exchanged_axes(a: int, b: int) -> Change:
 RESULT_CHANGES = tuple(result_changes())
 
 
-def scaled(pairs: list[Pair]) -> str | None:
-    """Return, in words, a factor of its own for each case, row or column; None without one."""
+def scaled_differently(pairs: list[Pair]) -> str | None:
+    """Return words for a factor that differs by case, by row or by column; None without one.
+
+    A factor that differs by case is named if it follows from a size.
+    """
     wrong = [p for p in pairs if not p.right]
     if any(p.got.shape != p.want.shape or p.want.dtype.kind == "b" for p in pairs):
         return None
-    factors = [factor(p, None, 1) for p in wrong]
+    factors = [factors_along(p, axis=None, least=1) for p in wrong]
     known = [float(f) for f in factors if f is not None]
     if len(known) == len(factors):
-        named = size_named(wrong, known)
+        named = size_power_words(wrong, known)
+        # A single number is always another one times something: only a size gives that a meaning.
         if named or all(p.want.size > 1 for p in wrong):
             return named or "the expected one times a number that differs from case to case"
     for axis, name in ((-1, "row"), (-2, "column")):
-        if all(p.want.ndim >= -axis and factor(p, axis) is not None for p in pairs):
+        if all(p.want.ndim >= -axis and factors_along(p, axis) is not None for p in pairs):
             return f"the expected one, each {name} times a number of its own"
     return None
 
 
-def factor(p: Pair, axis: int | None, least: int = 2) -> np.ndarray | None:
-    """Return the numbers that the right result was multiplied by along an axis; None if by none.
+def factors_along(p: Pair, axis: int | None, least: int = 2) -> np.ndarray | None:
+    """Return the factors by which the right result was multiplied along an axis, or None.
 
-    Of fewer than the ``least`` numbers nothing is told: one is always another one times something.
+    With None as the axis it is one factor of all numbers. None, too, for fewer than ``least``
+    numbers: a single one is always another one times something.
     """
     got, want = p.got.astype(float), p.want.astype(float)
     if (axis is not None and want.shape[axis] < least) or want.size < least:
         return None
     with np.errstate(all="ignore"):
+        # The factor of least squares.
         f = (got * want).sum(axis, keepdims=True) / (want * want).sum(axis, keepdims=True)
-        is_factor = np.isfinite(f).all() and nearly(p.got, want * f) and np.abs(f).min() > 1e-9
-    return f.ravel()[0] if is_factor and axis is None else (f if is_factor else None)
+        is_factor = (
+            np.isfinite(f).all() and nearly_equal(p.got, want * f) and np.abs(f).min() > 1e-9
+        )
+    if not is_factor:
+        return None
+    return f.ravel()[0] if axis is None else f
 
 
 POWERS = {1.0: "{}", -1.0: "1 / {}", 0.5: "√{}", -0.5: "1 / √{}", 2.0: "{}²", -2.0: "1 / {}²"}
 
 
-def size_named(wrong: list[Pair], factors: list[float]) -> str | None:
-    """Return the factors as a power of some argument's size along an axis."""
+def size_power_words(wrong: list[Pair], factors: list[float]) -> str | None:
+    """Return "the expected one times …", a power of some argument's size or value; None without.
+
+    The power has to equal the factors in all wrong results, and the size has to vary.
+    """
     sizes: dict[tuple[int | str, int], list[int]] = {}
     for p in wrong:
         case = p.trial.case
@@ -323,27 +351,28 @@ def size_named(wrong: list[Pair], factors: list[float]) -> str | None:
     return None
 
 
-def reordered(pairs: list[Pair]) -> str | None:
-    """Return the words for the right numbers in other places; None where they are others."""
+def reordered_numbers(pairs: list[Pair]) -> str | None:
+    """Return words if every result has the right numbers in other places, else None."""
     if any(p.got.size != p.want.size or p.want.dtype.kind == "b" for p in pairs):
         return None
     alike = all(
-        nearly(np.sort(p.got, axis=None), np.sort(p.want.astype(float), axis=None)) for p in pairs
+        nearly_equal(np.sort(p.got, axis=None), np.sort(p.want.astype(float), axis=None))
+        for p in pairs
     )
     moved = all(np.unique(p.want).size > 2 for p in pairs if not p.right)
     return "made of the right numbers, but in other places" if alike and moved else None
 
 
 def is_beginning(p: Pair, axis: int) -> bool:
-    """True if a result ends too early along an axis, and is right so far."""
+    """True if a result is the beginning of the right one along an axis, and ends too early."""
     if p.want.ndim < -axis or not 0 < p.got.shape[axis] < p.want.shape[axis]:
         return False
     begun = np.take(p.want, range(p.got.shape[axis]), axis)
-    return p.got.shape == begun.shape and nearly(p.got, begun)
+    return p.got.shape == begun.shape and nearly_equal(p.got, begun)
 
 
-def misshapen(pairs: list[Pair]) -> str | None:
-    """Return, in words, how a shape is wrong in one way, whatever the numbers."""
+def wrong_shape_words(pairs: list[Pair]) -> str | None:
+    """Return, in words, how all shapes are wrong in the same way, or None."""
     wrong = [p for p in pairs if not p.right]
     if any(p.got.shape == p.want.shape for p in wrong):
         return None

@@ -1,7 +1,7 @@
-"""The protocol between the checker and a submission's process: who may speak when, and how long.
+"""The protocol between the checker and a submission's process: who may speak when, how long.
 
-Each request has a name that its replies repeat: what comes without it, or when nothing was asked,
-ends the conversation. So do bytes that are no message, and replies that are too large.
+Each request has a random name that its replies repeat: what comes without it, or when nothing was
+asked, ends the conversation. So do bytes that are no message, and replies that are too large.
 """
 
 import secrets
@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from attncourse.grading.judge.remote.memory import WrittenMemory
 from attncourse.grading.judge.wire.decoding import Decoder, Room, exception_class, natural_number
-from attncourse.grading.judge.wire.frames import WireError, pack, unpack_frame
+from attncourse.grading.judge.wire.frames import WireError, pack_frame, unpack_frame
 from attncourse.grading.limits import MB, Limits
 from attncourse.support.alarm import Clock, Stopwatch, TimeUp
 
@@ -33,10 +33,10 @@ class OutOfTime(BaseException):
 
 
 class Conversation:
-    """Requests to one process and its replies. ``ended`` says why there are none any more.
+    """Requests to one process, and its replies. ``ended`` says why there are no more, else "".
 
-    A class below says what a reply may mean beyond plain values, in ``resolve_handle``, ``learn``
-    and ``call_back``.
+    The class below, ``Session``, gives replies their meaning beyond plain values, by its methods
+    ``resolve_handle``, ``note_modules`` and ``answer_callback``.
     """
 
     def __init__(self, connection: Any, limits: Limits, budget: Stopwatch, clock: Clock):
@@ -46,7 +46,7 @@ class Conversation:
         self.clock = clock  # the process's
         self.memory = WrittenMemory(clock.pid)
         self.limit = 0.0  # that its process was told for the present request
-        self.watch = self.watch_for(0.0)  # of the present request
+        self.watch = self.stopwatch_for(0.0)  # of the present request
         self.room = Room()  # for what the replies to it hold
         self.printed_chars = 0  # by its own account
         self.request_id = ""  # the name of the present request
@@ -62,28 +62,31 @@ class Conversation:
         connection.setblocking(False)
 
     def resolve_handle(self, description: Any) -> Any:
-        """Return the stand-in for an object that lives in the submission's process."""
+        """Return the proxy for an object in the submission's process, described in a reply."""
         raise WireError("sent an object")
 
-    def learn(self, descriptions: Any, decoder: Decoder, size: float) -> None:
-        """Take note of what a reply tells of its process's modules."""
+    def note_modules(self, descriptions: Any, decoder: Decoder, size: float) -> None:
+        """Note the modules of the process that a reply of ``size`` bytes describes."""
 
-    def call_back(self, message: dict[str, Any], decoder: Decoder) -> bytes:
-        """Return the answer to a call of one of the checker's own functions."""
+    def answer_callback(self, message: dict[str, Any], decoder: Decoder) -> bytes:
+        """Call one of the checker's functions for the process; return the bytes to send back."""
         raise WireError("called what it was not lent")
 
     def ask(
         self, request: dict[str, Any], buffers: list[bytes], limit: float, arguments: tuple = ()
     ) -> tuple[dict[str, Any], Decoder]:
-        """Send a request and return the reply; raise what the submission raised."""
-        self.request(request, buffers, limit)
-        return self.reply(limit, arguments)
+        """Send a request and return its one reply; raise what the submission raised.
 
-    def request(self, request: dict[str, Any], buffers: list[bytes], limit: float) -> None:
-        """Send a request whose replies are fetched by ``reply``."""
+        ``limit`` are seconds. ``arguments`` are those of a call, which its reply may name.
+        """
+        self.send_request(request, buffers, limit)
+        return self.open_reply(*self.next_reply(limit), arguments)
+
+    def send_request(self, request: dict[str, Any], buffers: list[bytes], limit: float) -> None:
+        """Send a request, whose replies ``next_reply`` returns."""
         if self.ended:
             raise self.time_up() if self.ended == UNINTERRUPTED else Ended(self.ended)
-        self.listen()
+        self.require_silence()
         # Not to be guessed: a reply that was made up in advance answers nothing.
         self.request_id = secrets.token_hex(8)
         request |= {"id": self.request_id, "limit": limit, "drop": self.dropped.copy()}
@@ -91,23 +94,20 @@ class Conversation:
         self.midway = True
         self.limit = limit
         self.room = Room(self.limits.message * MB)
-        self.watch = self.watch_for(limit)
-        self.send(pack(request, buffers))
-
-    def reply(
-        self, limit: float, arguments: tuple = (), *, last: bool = True
-    ) -> tuple[dict[str, Any], Decoder]:
-        """Return the next reply to the request, the last one unless told otherwise."""
-        return self.open_reply(*self.next_reply(limit, last=last), arguments)
+        self.watch = self.stopwatch_for(limit)
+        self.send_bytes(pack_frame(request, buffers))
 
     def next_reply(self, limit: float, *, last: bool = True) -> tuple[dict[str, Any], list, float]:
-        """Return the next reply as it was sent, with its arrays and its size."""
+        """Return the next reply to the present request, with its arrays and its size in bytes.
+
+        With ``last`` no other reply to the request is to come.
+        """
         if self.ended:
             raise Ended(self.ended)
         if not self.replies:
-            self.watch = self.watch_for(limit)
-            with self.refusing():
-                self.talk()
+            self.watch = self.stopwatch_for(limit)
+            with self.ending_on_bad_reply():
+                self.receive_replies()
             self.longest = max(self.longest, self.watch.worked())
         self.midway = not last
         return self.replies.popleft()
@@ -115,47 +115,55 @@ class Conversation:
     def open_reply(
         self, reply: dict[str, Any], arrays: list, size: float, arguments: tuple = ()
     ) -> tuple[dict[str, Any], Decoder]:
-        """Return a reply once all is noted that it tells besides its values."""
+        """Return a reply with a decoder for its values, after noting what it tells besides them.
+
+        That are changed modules and what was printed. Raises what the submission raised.
+        """
         decoder = Decoder(arrays, self.resolve_handle, arguments, self.room)
         if "modules" in reply:
-            with self.refusing():
-                self.learn(reply["modules"], decoder, size)
+            with self.ending_on_bad_reply():
+                self.note_modules(reply["modules"], decoder, size)
         self.printed_too_much |= reply.get("over") is True
-        self.show(reply.get("out"))
+        self.print_output(reply.get("out"))
         if "error" in reply:
-            raise self.raised(reply["error"])
+            raise self.exception_of(reply["error"])
         return reply, decoder
 
-    def watch_for(self, limit: float) -> Stopwatch:
-        """Return a stopwatch for a request that is to be answered in ``limit`` seconds."""
+    def stopwatch_for(self, limit: float) -> Stopwatch:
+        """Return a stopwatch for a request that may take ``limit`` seconds, and the grace."""
         return Stopwatch(limit + self.limits.grace, self.clock.used)
 
     def time_up(self) -> TimeUp:
-        """Return the exception to raise where the present request did not end in time."""
-        self.overdue = f"a call did not end within {self.in_words()}"
+        """Note that a call did not end in time, and return the exception to raise for that."""
+        self.overdue = f"a call did not end within {self.time_limit_in_words()}"
         return TimeUp()
 
-    def in_words(self) -> str:
-        """Return the time of the present request, as for a machine of the usual speed."""
+    def time_limit_in_words(self) -> str:
+        """Return the present request's time limit, as it is on a machine of the usual speed."""
         return self.watch.in_words(self.limit / self.limits.stretch)
 
-    def show(self, text: Any) -> None:
-        """Print what a call has printed, where a test may read it."""
+    def print_output(self, text: Any) -> None:
+        """Print what a call has printed, so that the test that made the call may read it.
+
+        Nothing more is printed once a submission's output has reached its limit.
+        """
         if isinstance(text, str) and text and self.printed_chars < self.limits.output * MB:
             self.printed_chars += len(text)
             # Into the redirection of the test that made the call, if it has one.
             print(text[:MAX_SHOWN_CHARS], end="")
 
-    def talk(self) -> None:
-        """Wait for replies, and serve the calls back that come before them."""
+    def receive_replies(self) -> None:
+        """Wait until there is a reply, and serve the calls back that come before it."""
         while not self.replies:
-            message, raw = unpack_frame(self.read, int(self.limits.message * MB))
+            message, raw = unpack_frame(self.read_bytes, int(self.limits.message * MB))
             if message.get("id") != self.request_id:
                 raise WireError("sent what it was not asked for")
             if "callback" in message:
                 # Of its own: however often its process called back, a reply may be as large as any.
                 room = Room(self.limits.message * MB)
-                self.send(self.call_back(message, Decoder(raw, self.resolve_handle, (), room)))
+                self.send_bytes(
+                    self.answer_callback(message, Decoder(raw, self.resolve_handle, (), room))
+                )
                 continue
             replies = message.get("replies")
             if not isinstance(replies, list) or not all(isinstance(r, dict) for r in replies):
@@ -165,8 +173,8 @@ class Conversation:
                 n_arrays = min(natural_number(reply.get("arrays", 0)), len(raw))
                 self.replies.append((reply, list(islice(rest, n_arrays)), size))
 
-    def listen(self) -> None:
-        """Make sure that nothing waits that was not asked for."""
+    def require_silence(self) -> None:
+        """End the conversation, and raise ``Ended``, if the process has sent something unasked."""
         if not self.buffer and not self.replies:
             try:
                 self.buffer += self.connection.recv(1)
@@ -175,13 +183,16 @@ class Conversation:
             except OSError:
                 pass
         if not self.buffer and not self.replies:
-            self.lose()
+            self.end_after_hang_up()
         self.close("sent what it was not asked for")
         raise Ended(self.ended)
 
     @contextmanager
-    def refusing(self) -> Iterator[None]:
-        """End the conversation over what is no message, or no value, or too large a one."""
+    def ending_on_bad_reply(self) -> Iterator[None]:
+        """End the conversation if the block finds that a reply is none, or too large.
+
+        It raises ``Ended`` for a ``WireError`` or a ``MemoryError`` in the block.
+        """
         try:
             yield
         except WireError as problem:
@@ -192,26 +203,26 @@ class Conversation:
             self.close("sent more than there is memory for")
             raise Ended(self.ended) from None
 
-    def refuse(self, why: str) -> NoReturn:
-        """End the conversation over a reply that is none."""
-        with self.refusing():
+    def end_on_bad_reply(self, why: str) -> NoReturn:
+        """End the conversation because of a reply that is none, and raise ``Ended``."""
+        with self.ending_on_bad_reply():
             raise WireError(why)
 
-    def send(self, data: bytes) -> None:
-        """Send bytes, for as long as the present request may take."""
+    def send_bytes(self, data: bytes) -> None:
+        """Send bytes, within the time of the present request."""
         view = memoryview(data)
         while view:
             try:
                 view = view[self.connection.send(view) :]
             except BlockingIOError:
-                self.wait(writing=True)
+                self.wait_for_process(writing=True)
             except OSError:
-                self.lose()
+                self.end_after_hang_up()
 
-    def read(self, size: int) -> bytes:
-        """Return exactly so many bytes, once they are there."""
+    def read_bytes(self, size: int) -> bytes:
+        """Return exactly ``size`` bytes from the process, once they are there."""
         while len(self.buffer) < size:
-            self.wait()
+            self.wait_for_process()
             try:
                 piece = self.connection.recv(RECEIVE_BYTES)
             except BlockingIOError:
@@ -219,17 +230,18 @@ class Conversation:
             except OSError:
                 piece = b""
             if not piece:
-                self.lose()
+                self.end_after_hang_up()
             self.buffer += piece
         with memoryview(self.buffer) as view:
             data = bytes(view[:size])
         del self.buffer[:size]
         return data
 
-    def wait(self, *, writing: bool = False) -> None:
-        """Wait for the process; end it when it takes too long, or too much memory.
+    def wait_for_process(self, *, writing: bool = False) -> None:
+        """Wait until the process has sent something or, with ``writing``, can be sent something.
 
-        With ``writing``, wait until it can be sent something, else until it has sent something.
+        Ends the conversation if that takes longer than the request or the submission may, or if the
+        process writes more memory than it may.
         """
         read, write = ([], [self.connection]) if writing else ([self.connection], [])
         while left := min(self.watch.left(), self.budget.left()):
@@ -245,18 +257,18 @@ class Conversation:
         self.close(UNINTERRUPTED)
         raise self.time_up()
 
-    def lose(self) -> None:
-        """End the conversation with a process that has hung up."""
+    def end_after_hang_up(self) -> None:
+        """End the conversation with a process that has hung up, and raise ``Ended``."""
         self.close("ended its process")
         raise Ended(self.ended)
 
     def close(self, reason: str) -> None:
-        """Hang up; every later request fails for this reason."""
+        """Hang up; every later request raises ``Ended`` with the first reason given."""
         self.ended = self.ended or reason
         self.connection.close()
 
-    def raised(self, form: Any) -> BaseException:
-        """Return the exception that stands here for one of the submission's."""
+    def exception_of(self, form: Any) -> BaseException:
+        """Return the exception to raise here in place of the one that a reply describes."""
         if not isinstance(form, dict):
             return WireError("sent no error")
         if form.get("timeout") is True:
@@ -272,6 +284,6 @@ class Conversation:
 
 
 def sent_text(message: dict[str, Any], key: str, limit: int) -> str:
-    """Return a text that was sent, shortened; nothing where there is none."""
+    """Return a text that was sent under a key, shortened; "" where there is no text."""
     text = message.get(key)
     return text[:limit] if isinstance(text, str) else ""

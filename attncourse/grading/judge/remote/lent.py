@@ -17,7 +17,7 @@ LENT_FUNCTION_IS_OVER = (
 
 
 class LentFunctions:
-    """The functions by number. No number is given twice."""
+    """Functions of the checker's that the process may call, by number. No number is given twice."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -36,22 +36,22 @@ class LentFunctions:
         self.functions[self.count] = function
         return self.count
 
-    def keep(self, since: int, holder: Any) -> None:
-        """Release the functions lent after ``since`` only once ``holder`` is gone here.
+    def keep_while_held(self, since: int, holder: Any) -> None:
+        """Keep the functions lent after number ``since`` lent until ``holder`` is gone here.
 
-        ``holder`` is what stands for the object that the call made or was to change. A plain value
-        keeps nothing.
+        ``holder`` is the proxy or copy of an object that a call made or was to change: the object
+        may go on calling them. Any other value keeps nothing.
         """
         numbers = self.functions.keys() - self.held - set(range(1, since + 1))
         if numbers and hasattr(type(holder), "attncourse_handle"):
             self.held |= numbers
-            weakref.finalize(holder, self.drop, numbers).atexit = False
+            weakref.finalize(holder, self.release, numbers).atexit = False
 
-    def end(self, since: int = 0) -> None:
-        """Release the functions lent after ``since`` that nothing keeps."""
-        self.drop({number for number in self.functions if number > since} - self.held)
+    def release_since(self, since: int = 0) -> None:
+        """Release the functions lent after number ``since``, all at 0, except for those kept."""
+        self.release({number for number in self.functions if number > since} - self.held)
 
-    def drop(self, numbers: set[int]) -> None:
+    def release(self, numbers: set[int]) -> None:
         """Release these functions."""
         self.held -= numbers
         for number in numbers:

@@ -1,9 +1,9 @@
-"""Modules and gradients across the two processes.
+"""Copies of a submission's modules in the checker, and gradients across the two processes.
 
 A submission's module has a copy here, a real ``torch.nn.Module`` with real parameters, so that
 ``state_dict``, ``load_state_dict``, ``parameters``, ``to`` and an optimizer's step are torch's own
-work. Before each call the changes made here go over, after it those made there come back. A call
-is one node in the graph of gradients, whose backward is computed where the call was.
+work. Before each call the changes made here go over, after it those made there come back. A call is
+one node in the graph of gradients, whose backward is computed where the call was.
 """
 
 import weakref
@@ -29,8 +29,12 @@ class Mirrors:
         self.alive: dict[int, Any] = {}  # weak references to the copies
         self.bases: dict[type, type] = {}
 
-    def base(self, names: Any) -> type:
-        """Return ``RemoteModule``, below the first of torch's own classes among the names."""
+    def class_of_copy(self, names: Any) -> type:
+        """Return the class of a copy: ``RemoteModule``, and torch's own class that its module is.
+
+        ``names`` are those of the module's torch classes; the first that torch has counts, so that
+        ``isinstance(copy, nn.Linear)`` is true of a linear layer's copy.
+        """
         known = names if isinstance(names, list) else []
         kinds = (getattr(nn, str(name), None) for name in known)
         modules = (k for k in kinds if isinstance(k, type) and issubclass(k, nn.Module))
@@ -41,8 +45,11 @@ class Mirrors:
             self.bases[known] = type(known.__name__, (RemoteModule, known), {})
         return self.bases[known]
 
-    def learn(self, descriptions: Any, decoder: Decoder, size: float) -> None:
-        """Take note of modules that are new or have changed, from a reply of so many bytes."""
+    def note_modules(self, descriptions: Any, decoder: Decoder, size: float) -> None:
+        """Note modules that are new, and bring copies up to date of those that have changed.
+
+        ``size`` are the bytes of the reply that describes them.
+        """
         if not isinstance(descriptions, dict):
             raise WireError("sent no modules")
         for key, description in descriptions.items():
@@ -59,19 +66,19 @@ class Mirrors:
             raise WireError("described more modules than are of use")
 
     def copy_of(self, number: int) -> Any:
-        """Return the copy of a module, None where there is none."""
+        """Return the copy of a module by its handle, None where there is none."""
         reference = self.alive.get(number)
         return reference() if reference is not None else None
 
-    def mirror(self, number: int) -> "RemoteModule":
-        """Return the copy of a module, made now if there is none."""
+    def get_or_make_copy(self, number: int) -> "RemoteModule":
+        """Return the copy of a module by its handle, made from its description if there is none."""
         copy = self.copy_of(number)
         if copy is not None:
             return copy
         description = self.described.pop(number, None)
         if description is None:
             raise WireError("sent a module that it did not describe")
-        base = self.base(description["bases"])
+        base = self.class_of_copy(description["bases"])
         # Torch's class wants the arguments that the submission made its module with: only what
         # every module has is set up.
         copy: Any = object.__new__(base)
@@ -84,7 +91,7 @@ class Mirrors:
         return copy
 
     def bring_up_to_date(self, copy: "RemoteModule", description: dict[str, Any]) -> None:
-        """Give a copy the parameters, buffers and children that its module has."""
+        """Give a copy the plain attributes, parameters, buffers and children of its module."""
         for name, value in description["plain"].items():
             if IDENTIFIER.fullmatch(name) and name[0] != "_" and not hasattr(nn.Module, name):
                 copy.__dict__[name] = value
@@ -97,7 +104,7 @@ class Mirrors:
                 copy._buffers[name] = value
                 continue
             # The same parameter stays the same object: an optimizer of the test's may hold it.
-            known = shared.get(number, self.parameter(number))
+            known = shared.get(number, self.shared_parameter(number))
             if known is not None and known.shape == value.shape and known.dtype == value.dtype:
                 if encoding.tensor_content(known)[3] != encoding.tensor_content(value)[3]:
                     known.data = value.data
@@ -107,7 +114,8 @@ class Mirrors:
         copy.__dict__["_attncourse_ids"] = ids
         copy._non_persistent_buffers_set = set(description["transient"])
         children = {
-            n: self.mirror(natural_number(t.get("h"))) for n, t in description["children"].items()
+            n: self.get_or_make_copy(natural_number(t.get("h")))
+            for n, t in description["children"].items()
         }
         copy._modules.clear()
         copy._modules.update(children)
@@ -115,16 +123,22 @@ class Mirrors:
             copy.training = description["plain"]["training"]
         copy.__dict__["_attncourse_sent"] = encoding.module_fingerprint(copy)
 
-    def parameter(self, number: int) -> Any:
-        """Return a parameter that another module's copy shares; None where none does."""
+    def shared_parameter(self, number: int) -> Any:
+        """Return the parameter of this number that another copy holds; None where none does."""
         for reference in self.alive.values():
             copy = reference()
             if copy is not None and number in copy.__dict__.get("_attncourse_ids", {}):
                 return copy.__dict__["_attncourse_ids"][number]
         return None
 
-    def before(self, encoder: encoding.Encoder, leaves: tuple) -> dict[str, Any]:
-        """Return what goes with a call: gradients on or off, and how the copies were changed."""
+    def sent_with_call(self, encoder: encoding.Encoder, leaves: tuple) -> dict[str, Any]:
+        """Return the part of a call's request that is about gradients and modules; note it as sent.
+
+        ``grad`` says whether gradients are on. ``inner`` are the numbers of those tensors among the
+        arguments that were computed. ``state`` has the changed copies, ``leaves`` the parameters
+        (their module's number and their name) that gradients are asked for.
+        """
+        # The worker clones these: there they are leaves, which may not be changed in place.
         inner = [n for n, t in enumerate(encoder.tracked, start=1) if t.grad_fn is not None]
         state = {}
         # All copies, not the called one alone: a test may have changed one that its module calls.
@@ -140,8 +154,12 @@ class Mirrors:
         sent = [[number, name] for number, name, _ in leaves]
         return {"grad": torch.is_grad_enabled(), "inner": inner, "state": state, "leaves": sent}
 
-    def connect(self, value: Any, decoder: Decoder, graph: Any, inputs: list) -> Any:
-        """Return the value, its tensors made outputs of one node with these inputs."""
+    def connect_gradients(self, value: Any, decoder: Decoder, graph: Any, inputs: list) -> Any:
+        """Return a call's value with its tensors in the graph of gradients.
+
+        They are outputs of one node, whose inputs are the call's tensors, ``inputs``; ``graph`` is
+        the number by which the process knows the call.
+        """
         number = natural_number(graph)
         order = sorted(decoder.tracked)
         node = Call(self.session, number)
@@ -155,15 +173,18 @@ class Mirrors:
 
 
 class Call:
-    """A call in the submission's process whose gradients can be asked for."""
+    """A call in the submission's process, which keeps its graph: gradients can be asked for."""
 
     def __init__(self, session: ObjectSession, number: int):
         self.session = session
         self.number = number
 
     def backward(self, gradients: list[Any]) -> list[Any]:
-        """Return the gradients of the call's inputs for these of its outputs."""
-        encoder = encoding.Encoder(self.session.form_of)
+        """Return the gradients of the call's inputs for these of its outputs.
+
+        A gradient is None, either way, for a value that nothing depends on.
+        """
+        encoder = encoding.Encoder(self.session.reference_to)
         request = {"op": "backward", "graph": self.number, "gradients": encoder.encode(gradients)}
         reply, decoder = self.session.ask(request, encoder.buffers, self.session.limits.call)
         decoded = decoder.decode(reply.get("gradients"))
@@ -173,11 +194,11 @@ class Call:
 
 
 class RemoteCall(torch.autograd.Function):
-    """The node of the graph that stands for a call in the other process."""
+    """The node in torch's graph of gradients that stands for a call in the other process."""
 
     @staticmethod
     def forward(ctx: Any, node: Call, outputs: list, *inputs: Any) -> tuple:
-        """Hand on what the call gave; note what the gradients have to fit."""
+        """Return the outputs of the call as they came; note shapes and dtypes of its inputs."""
         ctx.node = node
         ctx.shapes = [(t.shape, t.dtype) for t in inputs]
         # An output that nothing depends on has None, and no zeros are sent for it.
@@ -188,7 +209,7 @@ class RemoteCall(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     # pyrefly: ignore [bad-override]  the decorator hides what is decorated
     def backward(ctx: Any, *gradients: Any) -> tuple:
-        """Return the gradients of what went in, once they fit."""
+        """Return the gradients of the call's inputs, asked of the process, if their shapes fit."""
         gradients_back = ctx.node.backward(list(gradients))
         if [
             g is None or (g.shape, g.dtype) == s
@@ -199,7 +220,7 @@ class RemoteCall(torch.autograd.Function):
 
 
 class RemoteModule(nn.Module):
-    """The copy of a submission's module. Calling it calls the module itself."""
+    """The copy of a submission's module. Calling it calls the module in its process."""
 
     def attncourse_handle(self) -> int:
         """Return the number by which its process knows the module."""
@@ -210,11 +231,12 @@ class RemoteModule(nn.Module):
         return self._attncourse_use("call", self, args, kwargs)
 
     def _attncourse_use(self, what: str, target: Any, args: tuple, kwargs: dict) -> Any:
+        """Use ``target`` in the module's process, with gradients for the module's parameters."""
         session = self.__dict__["_attncourse"][0]
         return session.use(what, target, *args, leaves=leaves_of(self), **kwargs)
 
     def __getattr__(self, name: str) -> Any:
-        """Return what torch has of that name, else the module's own attribute."""
+        """Return what torch has under that name, else the module's attribute in its process."""
         try:
             return super().__getattr__(name)
         except AttributeError:
@@ -226,7 +248,7 @@ class RemoteModule(nn.Module):
         )
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set a plain attribute in the module's process, all else here."""
+        """Set a new plain attribute in the module's process, and anything else here."""
         is_local = name in self.__dict__ or name.startswith("_") or name == "training"
         if isinstance(value, bool | int | float | str | None) and not is_local:
             self.__dict__["_attncourse"][0].use("setattr", self, name, value)
@@ -234,11 +256,11 @@ class RemoteModule(nn.Module):
         super().__setattr__(name, value)
 
     def __bool__(self) -> bool:
-        """Refuse: a test that asks for it has mistaken a module for a value."""
+        """Raise ``TypeError``: a test that asks for it has mistaken a module for a value."""
         raise TypeError(f"got a {type(self).__name__}, which is no truth value")
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "RemoteModule":
-        """Return the copy of a copy that its process makes of the module."""
+        """Return the copy of a new module, which its process makes as a deep copy of this one's."""
         return self.__dict__["_attncourse"][0].use("copy", self)
 
     def __repr__(self) -> str:
@@ -247,7 +269,7 @@ class RemoteModule(nn.Module):
 
 
 class Method:
-    """A method of a submission's module: a call of it has the module's parameters as inputs."""
+    """The proxy of a module's method: a call of it has gradients for the module's parameters."""
 
     def __init__(self, owner: RemoteModule, function: Any):
         self._owner = owner
@@ -262,14 +284,17 @@ class Method:
         return self._owner._attncourse_use("call", self._function, args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
-        """Return an attribute of the method, but for private ones."""
+        """Return an attribute of the method; private ones raise ``AttributeError``."""
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self._function, name)
 
 
 def leaves_of(module: nn.Module) -> tuple:
-    """Return the parameters that a call may send gradients to: module, name, parameter."""
+    """Return the parameters that gradients of a call may be for, in a module and those below it.
+
+    Each is a triple of its module's handle, its name and itself.
+    """
     parameters = []
     for part in module.modules():
         number = part.__dict__.get("_attncourse", (None, None))[1]
@@ -281,7 +306,10 @@ def leaves_of(module: nn.Module) -> tuple:
 def state_changes(
     module: nn.Module, now: dict[str, Any], encoder: encoding.Encoder
 ) -> dict[str, Any]:
-    """Return the part of a copy's state that the submission's process does not have yet."""
+    """Return the part of a copy's state that the submission's process does not have yet.
+
+    ``now`` is the present fingerprint of the copy.
+    """
     before = module.__dict__["_attncourse_sent"]
     tensors = {}
     for name, tensor in encoding.tensors_of(module).items():
@@ -292,7 +320,7 @@ def state_changes(
 
 
 def decoded_module(description: Any, decoder: Decoder) -> dict[str, Any]:
-    """Return a module's description with its tensors; ``WireError`` where it is none."""
+    """Return a module's description with its tensors decoded; raise ``WireError`` if it is none."""
     try:
         tensors = {
             checked_name(name): (natural_number(t["id"]), tensor_of(t, decoder))
@@ -314,7 +342,7 @@ def decoded_module(description: Any, decoder: Decoder) -> dict[str, Any]:
 
 
 def tensor_of(form: dict[str, Any], decoder: Decoder) -> torch.Tensor:
-    """Return a module's parameter, or a buffer, from its form on the wire."""
+    """Return a module's parameter, or its buffer, from the form in which it was sent."""
     value = decoder.decode(form["value"])
     if not isinstance(value, torch.Tensor):
         raise WireError("sent no tensor")
@@ -324,14 +352,17 @@ def tensor_of(form: dict[str, Any], decoder: Decoder) -> torch.Tensor:
 
 
 def checked_name(name: Any) -> str:
-    """Return a parameter's or child's name; ``nn.Sequential`` numbers its children."""
+    """Return the name of a parameter or child; raise ``WireError`` if no such name is possible.
+
+    ``nn.Sequential`` numbers its children.
+    """
     if not isinstance(name, str) or not (IDENTIFIER.fullmatch(name) or name.isdigit()):
         raise WireError("sent a name that is none")
     return name
 
 
 def with_tensors_replaced(value: Any, by: dict[int, Any]) -> Any:
-    """Return a value with some of its tensors replaced, by their identity."""
+    """Return a value whose tensors are replaced by those that ``by`` has for their ids."""
     if id(value) in by:
         return by[id(value)]
     if type(value) in (list, tuple):

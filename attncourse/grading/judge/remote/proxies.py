@@ -24,7 +24,7 @@ from attncourse.checks.trying.outcome import (
     Unusable,
     argument_names,
     describe_error,
-    with_facts,
+    outcome_of_facts,
 )
 from attncourse.checks.trying.trials import draw
 from attncourse.grading.judge.remote.conversation import sent_text
@@ -37,13 +37,13 @@ from attncourse.support.alarm import TimeUp
 PARAMETER_KINDS = {int(kind): kind for kind in inspect._ParameterKind}
 
 
-def proxy(session: ObjectSession, description: Any) -> Any:
-    """Return the proxy for what the submission's process told of an object."""
+def proxy_for(session: ObjectSession, description: Any) -> Any:
+    """Return the proxy for an object that the submission's process describes in a reply."""
     if not isinstance(description, dict):
         raise WireError("sent no object")
     number, kind = decoding.natural_number(description.get("h")), description.get("kind")
     if kind == "module":
-        return session.mirrors.mirror(number)
+        return session.mirrors.get_or_make_copy(number)
     # One object, one proxy, while there is one: a test may compare by ``is``.
     made = session.proxies.get(number)
     if made is None:
@@ -55,7 +55,7 @@ def proxy(session: ObjectSession, description: Any) -> Any:
 
 
 class Remote:
-    """Something that lives in the submission's process."""
+    """A proxy: it stands for an object that lives in the submission's process."""
 
     def __init__(self, session: ObjectSession, number: int, description: dict[str, Any]):
         # The class's own ``__setattr__`` sets attributes in the other process.
@@ -68,11 +68,11 @@ class Remote:
         return object.__getattribute__(self, "_number")
 
     def attncourse_outcomes(self, exercise: Exercise, seed: int) -> Iterator[Outcome]:
-        """Yield what the object gives on the cases of a check."""
+        """Yield the outcome of each case of a check that the object is tried on."""
         return outcomes_from_replies(self._session, self._number, exercise, seed)
 
     def __getattr__(self, name: str) -> Any:
-        """Return the object's attribute, but for private ones."""
+        """Return the object's attribute; private ones raise ``AttributeError``."""
         if name.startswith("_"):
             raise AttributeError(f"{self._type} has no attribute {name}")
         return self._session.use("getattr", self, name)
@@ -90,7 +90,7 @@ class Remote:
         return self
 
     def __bool__(self) -> bool:
-        """Refuse: no truth value is asked of the submission."""
+        """Raise ``TypeError``: no truth value is asked of the submission."""
         raise TypeError(f"got {self._type}, which is no truth value")
 
     def __repr__(self) -> str:
@@ -132,7 +132,7 @@ class RemoteObject(Remote):
         )
 
     def __contains__(self, value: Any) -> bool:
-        """True if the value is among as many items as the object says it has."""
+        """True if the value is among the object's items, as many as its length says."""
         return any(
             item is value or item == value for item in islice(iter(self), remote_length(self))
         )
@@ -142,27 +142,27 @@ class RemoteObject(Remote):
         return self._session.use("next", self)
 
     def __eq__(self, other: Any) -> bool:
-        """True for the same object, and where both are the submission's and it says so."""
+        """True for a proxy of the same object, or of one that the submission says is equal."""
         if not isinstance(other, Remote):
             return False
         return self._number == other._number or self._session.use("equal", self, other) is True
 
     def __hash__(self) -> int:
-        """Return a hash that equal proxies of one object share."""
+        """Return a hash: that of the handle, so that all proxies of one object share it."""
         return hash(self._number)
 
 
 def remote_length(thing: Any) -> int | None:
-    """Return the length that an object says it has, if it has one."""
+    """Return the length that an object says it has; None where it has none."""
     with suppress(TypeError, AttributeError, NotImplementedError):
         return len(thing)
     return None
 
 
 def remote_items(thing: Remote, items: Iterator[Any]) -> Iterator[Any]:
-    """Yield the items of an object, which has some if it says so.
+    """Yield the items of an object; raise ``TypeError`` if it has a length and gives no item.
 
-    A loop over none would test nothing.
+    A test that loops over none would test nothing.
     """
     has_item = False
     for item in items:
@@ -173,7 +173,7 @@ def remote_items(thing: Remote, items: Iterator[Any]) -> Iterator[Any]:
 
 
 def remote_generator(steps: Remote) -> Iterator[Any]:
-    """Yield the items of a remote iterator."""
+    """Yield the items of an iterator in the submission's process, until it ends."""
     while True:
         try:
             item = steps._session.use("next", steps)
@@ -190,7 +190,7 @@ class RemoteClass(type):
         return cls._number
 
     def attncourse_outcomes(cls, exercise: Exercise, seed: int) -> Iterator[Outcome]:
-        """Yield what the class gives on the cases of a check."""
+        """Yield the outcome of each case of a check that the class is tried on."""
         return outcomes_from_replies(cls._session, cls._number, exercise, seed)
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
@@ -198,7 +198,7 @@ class RemoteClass(type):
         return cls._session.use("call", cls, *args, **kwargs)
 
     def __getattr__(cls, name: str) -> Any:
-        """Return the class's attribute, but for private ones."""
+        """Return the class's attribute; private ones raise ``AttributeError``."""
         if name.startswith("_"):
             raise AttributeError(f"{cls.__name__} has no attribute {name}")
         return type.__getattribute__(cls, "_session").use("getattr", cls, name)
@@ -210,7 +210,7 @@ class RemoteClass(type):
         return cls._session.use("isinstance", instance, cls) is True
 
     def __bool__(cls) -> bool:
-        """Refuse: a test that asks for it has mistaken a class for a value."""
+        """Raise ``TypeError``: a test that asks for it has mistaken a class for a value."""
         raise TypeError(f"got the class {cls.__name__}, which is no truth value")
 
     def __deepcopy__(cls, memo: dict[int, Any]) -> "RemoteClass":
@@ -219,16 +219,16 @@ class RemoteClass(type):
 
 
 def class_proxy(session: ObjectSession, number: int, description: dict[str, Any]) -> RemoteClass:
-    """Return the proxy for a class; one for modules is below ``torch.nn.Module``."""
+    """Return the proxy for a class; if modules are made of it, one below ``torch.nn.Module``."""
     bases: tuple[type, ...] = ()
     if description.get("module") is True:
-        bases = (session.mirrors.base(description.get("bases")),)
+        bases = (session.mirrors.class_of_copy(description.get("bases")),)
     names = {"_session": session, "_number": number, "__signature__": signature_of(description)}
     return RemoteClass(name_in(description, "name") or "Class", bases, names)
 
 
 def name_in(description: dict[str, Any], key: str) -> str:
-    """Return a name that was sent, if it has the form of one."""
+    """Return a name that was sent under a key, made an identifier; "" where it can be none."""
     name = re.sub(r"\W", "_", sent_text(description, key, 80))
     return name if decoding.IDENTIFIER.fullmatch(name) else ""
 
@@ -260,21 +260,24 @@ _packed_cases: dict[tuple[Exercise, int], tuple[list[bytes], KnownReplies]] = {}
 def outcomes_from_replies(
     session: ObjectSession, target: int, exercise: Exercise, seed: int
 ) -> Iterator[Outcome]:
-    """Yield the outcomes of a submission's object on the cases, up to one that hangs.
+    """Yield the outcome of each case on a submission's object, up to a case that hangs.
 
-    Functions that the cases hand over may be called until the last one is answered.
+    Functions that the cases hand over may be called until the last outcome is there.
     """
     lent = session.lent_functions.count
     try:
         yield from remote_outcomes(session, target, exercise, seed)
     finally:
-        session.lent_functions.end(lent)
+        session.lent_functions.release_since(lent)
 
 
 def remote_outcomes(
     session: ObjectSession, target: int, exercise: Exercise, seed: int
 ) -> Iterator[Outcome]:
-    """Yield the outcomes on the cases; ``outcomes_from_replies`` ends what was lent for them."""
+    """Yield what ``outcomes_from_replies`` yields, which releases the functions of the cases.
+
+    All cases go out with one request; ``target`` is the object's handle.
+    """
     cases = [case for _, case, _ in draw(exercise, seed)]
     names = argument_names(exercise)
     limit = min(exercise.limit * session.limits.stretch, session.limits.call)
@@ -291,7 +294,7 @@ def remote_outcomes(
         try:
             if known is None:
                 buffers, known = packed_cases(session, exercise, seed, cases)
-                session.request(request, buffers, limit)
+                session.send_request(request, buffers, limit)
             # The process ends a case itself after ``limit``; this is for one that cannot.
             reply, arrays, size = session.next_reply(limit + 1, last=number + 1 == len(cases))
             key = reply_key(number, reply, arrays) if size <= MAX_REPLY_BYTES else ()
@@ -299,7 +302,7 @@ def remote_outcomes(
             if outcome is None:
                 decoder = session.open_reply(reply, arrays, size)[1]
                 raw_outcome = case_outcome(session, reply, decoder, [*names, *case.kwargs])
-                outcome = with_facts(case, raw_outcome)
+                outcome = outcome_of_facts(case, raw_outcome)
                 if key and len(known) < MAX_KNOWN_REPLIES:
                     known[key] = outcome
         except TimeUp:
@@ -315,7 +318,10 @@ def remote_outcomes(
 def case_outcome(
     session: ObjectSession, reply: Any, decoder: decoding.Decoder, names: list[str]
 ) -> Outcome:
-    """Return a case's outcome, as the submission's process tells it."""
+    """Return the outcome that a reply describes; end the conversation if it describes none.
+
+    ``names`` are the arguments that may be said to have been changed.
+    """
     changed_names = reply.get("changed")
     changed = (
         ", ".join(name for name in names if name in changed_names)
@@ -333,14 +339,15 @@ def case_outcome(
         text = sent_text(reply, "text", MAX_TEXT_CHARS)
         return Outcome("raised", error=error, text=text, mutated=changed)
     if kind == "value":
-        return Outcome("value", session.value(decoder, reply.get("value")), mutated=changed)
-    session.refuse("sent no outcome")
+        return Outcome("value", session.decode_value(decoder, reply.get("value")), mutated=changed)
+    session.end_on_bad_reply("sent no outcome")
 
 
 def reply_key(number: int, reply: dict[str, Any], arrays: list) -> tuple:
-    """Return a key for a reply of plain values, for use in a cache; empty for others.
+    """Return a key under which the outcome of a reply is cached; empty if it cannot be.
 
-    Another process that says the same of the same case has done the same.
+    A process that says the same of the same case has done the same. Replies with handles, errors or
+    printed text have meaning in their own process only.
     """
     if (
         reply.keys() != PLAIN_REPLY_FIELDS
@@ -359,10 +366,11 @@ PLAIN_REPLY_FIELDS = {"kind", "changed", "value", "out", "over", "arrays"}
 def packed_cases(
     session: ObjectSession, exercise: Exercise, seed: int, cases: list[Case]
 ) -> tuple[list[bytes], KnownReplies]:
-    """Return the cases as the buffers of a request, and the outcomes of replies known so far.
+    """Return the buffers of a request with these cases, and the outcomes of replies known so far.
 
-    The first buffer says what the cases are, the others are their arrays. Cases that hold functions
-    of the checker's are put together for each session.
+    The first buffer says what the cases are, the others are their arrays. Both are cached by
+    exercise and seed, except where cases hold functions of the checker's, which are lent anew to
+    each process.
     """
     key = (exercise, seed)
     if key in _packed_cases:
@@ -379,11 +387,11 @@ def packed_cases(
 
 
 def case_as_message(case: Case, session: ObjectSession, buffers: list[bytes]) -> Any:
-    """Return one case as JSON: caller, what is bound to it, arguments.
+    """Return a case's form: its caller's name and bound arguments, then the case's arguments.
 
-    Its arrays are added to the buffers.
+    Its arrays are appended to ``buffers``.
     """
-    encoder = Encoder(session.form_of)
+    encoder = Encoder(session.reference_to)
     encoder.buffers = buffers
     caller, bound = case.use, ()
     if isinstance(caller, partial):

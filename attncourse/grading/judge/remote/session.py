@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from attncourse.checks.trying.asking import is_asked_back
+from attncourse.checks.trying.asking import must_bring_back_changes
 from attncourse.grading.judge.remote.conversation import Conversation
 from attncourse.grading.judge.remote.lent import LentFunctions
-from attncourse.grading.judge.remote.proxies import proxy
+from attncourse.grading.judge.remote.proxies import proxy_for
 from attncourse.grading.judge.wire.decoding import Decoder, natural_number
 from attncourse.grading.judge.wire.encoding import Encoder, Unsendable
-from attncourse.grading.judge.wire.frames import pack
+from attncourse.grading.judge.wire.frames import pack_frame
 from attncourse.grading.limits import Limits
 from attncourse.support.alarm import Clock, Stopwatch
 
@@ -38,9 +38,7 @@ class Session(Conversation):
         self.unasked: set[str] = set()  # functions that changed what the test did not ask for
         self.proxies: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         self.failed: AssertionError | None = None  # in one of the checker's own functions
-        self.lent_functions = (
-            LentFunctions()
-        )  # functions of the checker's that the process may call
+        self.lent_functions = LentFunctions()  # the checker's, which the process may call
 
     @cached_property
     def mirrors(self) -> Any:
@@ -52,25 +50,30 @@ class Session(Conversation):
     # --- what the checker asks for --------------------------------------------------------------
 
     def run_cell(self, name: str, source: str, limit: float) -> None:
-        """Run a cell for at most ``limit`` seconds; raise what it raised."""
+        """Run a cell in the process for at most ``limit`` seconds; raise what it raised."""
         self.ask({"op": "cell", "name": name, "source": source}, [], limit)
 
-    def names(self, wanted: list[str]) -> dict[str, Any]:
-        """Return the values of those names that the submission has.
+    def values_of(self, wanted: list[str]) -> dict[str, Any]:
+        """Return the values of those of the ``wanted`` names that the submission has.
 
-        Functions, classes and objects come as proxies.
+        Functions, classes and objects come as proxies; modules are left out.
         """
         forbids = {name: self.forbids[name] for name in wanted if name in self.forbids}
         request = {"op": "names", "names": wanted, "forbids": forbids}
         reply, decoder = self.ask(request, [], self.limits.call)
         values = reply.get("values")
         if not isinstance(values, dict):
-            self.refuse("sent no names")
-        return {name: self.value(decoder, values[name]) for name in wanted if name in values}
+            self.end_on_bad_reply("sent no names")
+        return {name: self.decode_value(decoder, values[name]) for name in wanted if name in values}
 
     def use(self, what: str, *args: Any, leaves: tuple = (), **kwargs: Any) -> Any:
-        """Use a proxy, the first argument, with the others, and return the result."""
-        encoder, lent = Encoder(self.form_of), self.lent_functions.count
+        """Use an object of the process, whose proxy is the first argument; return the result.
+
+        ``what`` is one of the operations in the worker's ``calls.USES``; ``leaves`` are the
+        parameters that the result may have gradients for. Where the test asks for it, arguments are
+        changed in place.
+        """
+        encoder, lent = Encoder(self.reference_to), self.lent_functions.count
         try:
             request = {
                 "op": "call",
@@ -81,12 +84,12 @@ class Session(Conversation):
         except Unsendable as problem:
             raise TypeError(f"cannot hand the submission {problem}") from None
         if "torch" in sys.modules:
-            request |= self.mirrors.before(encoder, leaves)
+            request |= self.mirrors.sent_with_call(encoder, leaves)
         if self.carry_seed:
             request["seed"] = self.new_seed()
         arguments = (*args, *kwargs.values())
         self.gave_empty |= any(is_empty(value) for value in arguments)
-        request["writes"] = is_asked_back()
+        request["writes"] = must_bring_back_changes()
         before: set[int] = set()  # the objects that something here stands for
         if self.lent_functions.count > lent:
             mirrors = vars(self).get("mirrors")
@@ -99,7 +102,7 @@ class Session(Conversation):
                 raise failed  # whoever called the test's function may have caught it
         if reply.get("stop") is True and what == "next":
             raise StopIteration
-        with self.refusing():
+        with self.ending_on_bad_reply():
             value = decoder.decode(reply.get("value"))
             for place, form in reply.get("changed") or ():
                 if request["writes"]:
@@ -108,32 +111,32 @@ class Session(Conversation):
                     self.unasked.add(getattr(args[0], "__name__", "") or "an answer")
             if reply.get("graph") and "torch" in sys.modules:
                 inputs = [*encoder.tracked, *(parameter for _, _, parameter in leaves)]
-                value = self.mirrors.connect(value, decoder, reply["graph"], inputs)
+                value = self.mirrors.connect_gradients(value, decoder, reply["graph"], inputs)
         if self.lent_functions.count > lent:
             made = value if what not in ("setattr", "setitem") else args[0]
-            self.lent_functions.keep(
+            self.lent_functions.keep_while_held(
                 lent, None if value is made and handle_of(made) in before else made
             )
         return value
 
     def new_seed(self) -> int:
-        """Return a seed for a call that may draw random numbers.
-
-        It is drawn from the test's own generators.
-        """
+        """Return a seed for a call that may draw numbers, drawn from the test's generators."""
         torch = sys.modules.get("torch")
         theirs = int(torch.randint(2**31, ())) if torch is not None else 0
         return int(np.random.randint(2**31)) ^ theirs
 
-    def value(self, decoder: Decoder, form: Any) -> Any:
-        """Decode a value that was sent."""
-        with self.refusing():
+    def decode_value(self, decoder: Decoder, form: Any) -> Any:
+        """Return a value that was sent; end the conversation if it is none."""
+        with self.ending_on_bad_reply():
             return decoder.decode(form)
 
     # --- values ---------------------------------------------------------------------------------
 
-    def form_of(self, value: Any) -> dict[str, Any]:
-        """Encode a value that has no form of its own for the submission's process."""
+    def reference_to(self, value: Any) -> dict[str, Any]:
+        """Return the form in which the process is sent what is no plain value: a reference to it.
+
+        Raises ``Unsendable`` for what it cannot be sent.
+        """
         number = handle_of(value)
         if number is not None:
             return {"h": number}
@@ -150,47 +153,47 @@ class Session(Conversation):
 
     def resolve_handle(self, description: Any) -> Any:
         """Return the proxy for an object that lives in the submission's process."""
-        return proxy(self, description)
+        return proxy_for(self, description)
 
-    def learn(self, descriptions: Any, decoder: Decoder, size: float) -> None:
-        """Take note of what a reply tells of its process's modules."""
-        self.mirrors.learn(descriptions, decoder, size)
+    def note_modules(self, descriptions: Any, decoder: Decoder, size: float) -> None:
+        """Note the modules of the process that a reply of ``size`` bytes describes."""
+        self.mirrors.note_modules(descriptions, decoder, size)
 
     def forget_with(self, thing: Any, number: int) -> None:
-        """Let the process forget an object once ``thing`` is gone here."""
+        """Have the process forget an object, at a later request, once ``thing`` is gone here."""
         if number in self.dropped:  # told of again before it could be forgotten
             self.dropped.remove(number)
         # Sent with the next request. Of no use when this process ends, so not done then.
         weakref.finalize(thing, self.dropped.append, number).atexit = False
 
-    def call_back(self, message: dict[str, Any], decoder: Decoder) -> bytes:
-        """Return the answer to a call of one of the checker's own functions."""
-        encoder = Encoder(self.form_of)
+    def answer_callback(self, message: dict[str, Any], decoder: Decoder) -> bytes:
+        """Call one of the checker's functions for the process; return the bytes to send back."""
+        encoder = Encoder(self.reference_to)
         try:
             function = self.lent_functions[message["callback"]]
             value = function(*decoder.decode(message["args"]), **decoder.decode(message["kwargs"]))
-            return pack({"value": encoder.encode(value)}, encoder.buffers)
+            return pack_frame({"value": encoder.encode(value)}, encoder.buffers)
         except Exception as error:
             self.failed = error if isinstance(error, AssertionError) else None
             error_form = {"type": type(error).__name__, "message": str(error)[:500]}
-            return pack({"error": error_form}, [])
+            return pack_frame({"error": error_form}, [])
 
 
 def handle_of(value: Any) -> int | None:
-    """Return the handle of what stands for an object of the process's; else None."""
+    """Return the handle of the object that a proxy or copy stands for; None for another value."""
     handle = getattr(type(value), "attncourse_handle", None)
     return handle(value) if handle is not None else None
 
 
 def is_empty(value: Any) -> bool:
-    """True if an argument is an array, a list, a text or the like without an entry."""
+    """True if an argument is an array or a container without an entry, or an empty text."""
     if isinstance(value, str | list | tuple | dict | set):
         return not value
     return hasattr(type(value), "dtype") and 0 in getattr(value, "shape", ())
 
 
 def change_argument(argument: Any, value: Any) -> None:
-    """Make an argument what the call has made of it."""
+    """Change an argument in place to the value that the call has given it in its process."""
     if isinstance(argument, np.ndarray):
         argument[...] = value
     elif isinstance(argument, list) and isinstance(value, list):

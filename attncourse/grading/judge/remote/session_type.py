@@ -27,38 +27,38 @@ class ObjectSession(Protocol):
         """The copies of the submission's modules."""
 
     def use(self, what: str, *args: Any, leaves: tuple = (), **kwargs: Any) -> Any:
-        """Use a proxy, the first argument, with the others, and return the result."""
+        """Use an object of the process, whose proxy is the first argument; return the result."""
 
     def ask(
         self, request: dict[str, Any], buffers: list[bytes], limit: float, arguments: tuple = ()
     ) -> tuple[dict[str, Any], Decoder]:
         """Send a request and return the reply; raise what the submission raised."""
 
-    def request(self, request: dict[str, Any], buffers: list[bytes], limit: float) -> None:
-        """Send a request whose replies are fetched one by one."""
+    def send_request(self, request: dict[str, Any], buffers: list[bytes], limit: float) -> None:
+        """Send a request, whose replies ``next_reply`` returns."""
 
     def next_reply(self, limit: float, *, last: bool = True) -> tuple[dict[str, Any], list, float]:
-        """Return the next reply as it was sent, with its arrays and its size."""
+        """Return the next reply to the present request, with its arrays and its size in bytes."""
 
     def open_reply(
         self, reply: dict[str, Any], arrays: list, size: float, arguments: tuple = ()
     ) -> tuple[dict[str, Any], Decoder]:
-        """Return a reply once all is noted that it tells besides its values."""
+        """Return a reply with a decoder for its values, after noting what it tells besides them."""
 
-    def value(self, decoder: Decoder, form: Any) -> Any:
-        """Decode a value that was sent."""
+    def decode_value(self, decoder: Decoder, form: Any) -> Any:
+        """Return a value that was sent; end the conversation if it is none."""
 
-    def form_of(self, value: Any) -> dict[str, Any]:
-        """Encode a value that has no form of its own for the submission's process."""
+    def reference_to(self, value: Any) -> dict[str, Any]:
+        """Return the form in which the process is sent what is no plain value, a reference."""
 
     def new_seed(self) -> int:
         """Return a seed for a call that may draw random numbers."""
 
     def forget_with(self, thing: Any, number: int) -> None:
-        """Let the process forget an object once ``thing`` is gone here."""
+        """Have the process forget an object, at a later request, once ``thing`` is gone here."""
 
     def time_up(self) -> TimeUp:
-        """Return the exception to raise where the present request did not end in time."""
+        """Note that a call did not end in time, and return the exception to raise for that."""
 
-    def refuse(self, why: str) -> NoReturn:
-        """End the conversation over a reply that is none."""
+    def end_on_bad_reply(self, why: str) -> NoReturn:
+        """End the conversation because of a reply that is none, and raise ``Ended``."""

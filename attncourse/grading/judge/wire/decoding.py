@@ -1,10 +1,10 @@
-"""Values out of JSON and raw bytes, and how much of them.
+"""Decoding: values out of JSON and raw bytes, each accounted for before it is built.
 
 Arrays are rebuilt as plain arrays once dtype, shape and bytes agree. A few bytes can ask for much:
 one buffer may be named by a thousand arrays, keys with one hash make a set take hours. So what a
 reply asks for is taken off an account before anything is built. Behind that stands a bound that the
-kernel keeps (``hold_memory``), for what tests make of it: beyond it there is a ``MemoryError``,
-which costs the submission its test.
+kernel keeps (``lane_loop.limit_memory``), for what tests make of it: beyond it there is a
+``MemoryError``, which costs the submission its test.
 """
 
 import builtins
@@ -40,49 +40,50 @@ TOO_LARGE = "sent a value that is too large"
 
 
 class Room:
-    """The bytes that what one reply holds may still take; without a limit for what is trusted."""
+    """An account of the bytes that a reply's values may still take; unlimited by default."""
 
     def __init__(self, size: float = float("inf")):
         self.left = size
         self.keys = MAX_KEY_BYTES if size < float("inf") else size
 
     def take(self, size: float) -> None:
-        """Take so much off; raise ``WireError`` where there is not enough left."""
+        """Take ``size`` bytes off; raise ``WireError`` where too few are left."""
         self.left -= size
         if self.left < 0:
             raise WireError(TOO_LARGE)
 
 
 class Decoder:
-    """JSON and buffers back to values. ``opaque`` gives what a handle stands for.
+    """Makes values of JSON and buffers; ``resolve_handle`` gives the object behind a reference.
 
-    What a value takes is taken off ``room`` before it is built.
+    The bytes that a value takes are taken off ``room`` before it is built. ``arguments`` are those
+    of the call that is answered, which a reply may name.
     """
 
     def __init__(
         self,
         buffers: list[memoryview],
-        opaque: Callable[[Any], Any],
+        resolve_handle: Callable[[Any], Any],
         arguments: tuple = (),
         room: Room | None = None,
     ):
         self.buffers = buffers
         self.arguments = arguments  # the arguments that a reply may name
         self.arrays: list[Any] = []
-        self.opaque = opaque
+        self.resolve_handle = resolve_handle
         self.tracked: dict[int, Any] = {}  # as the encoder counted them
         self.room = room or Room()
         self.classes: dict[tuple, type] = {}  # of named tuples
 
     def decode(self, form: Any, depth: int = 0) -> Any:
-        """Return the value; raise ``WireError`` for what no encoder makes or is too large."""
+        """Return the value of a form; raise ``WireError`` if there is none, or it is too large."""
         if depth > MAX_DEPTH + 2:
             raise WireError(TOO_LARGE)
         self.room.take(VALUE_BYTES)
         if form is None or type(form) in (bool, int, float):
             return form
         if type(form) is str:
-            return self.text(form)
+            return self.decode_text(form)
         if not isinstance(form, dict) or len(form) != 1:
             raise WireError("sent no value")
         ((mark, body),) = form.items()
@@ -93,31 +94,35 @@ class Decoder:
         except DECODING_ERRORS as error:
             raise WireError(f"sent no value ({type(error).__name__})") from None
 
-    def items(self, forms: Any, depth: int, size: int = 0) -> list[Any]:
-        """Return the decoded items of a container that itself takes ``size``."""
+    def decode_items(self, forms: Any, depth: int, size: int = 0) -> list[Any]:
+        """Return the values of a container's items, a list; the container takes ``size`` bytes."""
         self.room.take(size)
         return [self.decode(form, depth) for form in forms]
 
-    def members(self, forms: Any, depth: int) -> set[Any]:
+    def decode_set(self, forms: Any, depth: int) -> set[Any]:
         """Return the decoded members of a set."""
         self.room.take(CONTAINER_BYTES)
-        return {self.key(form, depth) for form in forms}
+        return {self.decode_key(form, depth) for form in forms}
 
-    def pairs(self, forms: Any, depth: int) -> dict[Any, Any]:
+    def decode_dict(self, forms: Any, depth: int) -> dict[Any, Any]:
         """Return the decoded keys and values of a dict."""
         self.room.take(CONTAINER_BYTES)
-        return {self.key(k, depth): self.decode(v, depth) for k, v in forms}
+        return {self.decode_key(k, depth): self.decode(v, depth) for k, v in forms}
 
-    def text(self, text: str) -> str:
-        """Return a text that can be written to a report: half a surrogate pair could not."""
+    def decode_text(self, text: str) -> str:
+        """Return a text that can be written to a report; half a surrogate pair becomes a ?."""
         if text.isascii():
             self.room.take(len(text))
             return text
         self.room.take(4 * len(text))
         return text.encode("utf-8", "replace").decode()
 
-    def key(self, form: Any, depth: int) -> Any:
-        """Return a dict's key or a set's member. Only those of text cannot be made to collide."""
+    def decode_key(self, form: Any, depth: int) -> Any:
+        """Return the key of a dict or the member of a set, if those that are no texts are few.
+
+        Python salts the hashes of texts. Others can be made to collide, and take time as their
+        square.
+        """
         before = self.room.left
         self.room.take(MEMBER_BYTES)
         key = self.decode(form, depth)
@@ -128,15 +133,15 @@ class Decoder:
                 raise WireError(TOO_LARGE)
         return key
 
-    def strings(self, shape: Any, texts: Any) -> np.ndarray:
-        """Return an array of strings: each takes as much as the longest."""
+    def decode_strings(self, shape: Any, texts: Any) -> np.ndarray:
+        """Return an array of strings, in which each takes as much room as the longest."""
         if not all(type(text) is str for text in texts):
             raise WireError("sent an array of strings that are none")
         self.room.take(len(texts) * (CONTAINER_BYTES + 4 * max(map(len, texts), default=0)))
         return np.array(texts, dtype=str).reshape(shape)
 
-    def named(self, body: Any, depth: int) -> Any:
-        """Return a tuple with named fields, whose class is made for it, once for a message."""
+    def decode_named_tuple(self, body: Any, depth: int) -> Any:
+        """Return a tuple with named fields; its class is made here, once in a message."""
         name, fields, values = body
         if len(fields) > MAX_PARAMETERS:
             raise WireError(TOO_LARGE)
@@ -144,43 +149,43 @@ class Decoder:
         if known not in self.classes:
             self.room.take(NAMED_TUPLE_BYTES + FIELD_BYTES * len(fields))
             self.classes[known] = namedtuple(name, fields)
-        return self.classes[known](*self.items(values, depth))
+        return self.classes[known](*self.decode_items(values, depth))
 
-    def handle(self, description: Any) -> Any:
-        """Return what stands here for an object of the other side's."""
+    def decode_handle(self, description: Any) -> Any:
+        """Return what stands here for an object of the other process."""
         size = CLASS_BYTES if description.get("kind") == "class" else HANDLE_BYTES
         parameters = description.get("signature") or ()
         self.room.take(size + FIELD_BYTES * len(parameters))
-        return self.opaque(description)
+        return self.resolve_handle(description)
 
-    def integer(self, digits: str) -> int:
-        """Return a whole number from its digits in hexadecimal."""
+    def decode_integer(self, digits: str) -> int:
+        """Return a whole number from its digits in hexadecimal, at most ``MAX_DIGITS`` of them."""
         self.room.take(min(len(digits), MAX_DIGITS))
         return int(digits[:MAX_DIGITS], 16)
 
-    def raw(self, number: Any) -> bytes:
-        """Return the bytes of a buffer."""
+    def decode_bytes(self, number: Any) -> bytes:
+        """Return the bytes in the buffer of this number."""
         data = self.buffers[natural_number(number)]
         self.room.take(len(data))
         return bytes(data)
 
-    def steps(self, parts: Any) -> range | None:
-        """Return a range; None for one that no test should loop over."""
+    def decode_range(self, parts: Any) -> range | None:
+        """Return a range; None for one that is too long for a test to loop over."""
         numbers = range(*parts)
         # A test will make a list of it.
         self.room.take(VALUE_BYTES * min(len(numbers), MAX_RANGE_LENGTH))
         return numbers if len(numbers) <= MAX_RANGE_LENGTH else None
 
-    def array(self, body: dict[str, Any]) -> Any:
-        """Return an array, or NumPy's scalar."""
-        array = self.dense(NUMPY_DTYPES[body["d"]], body)
+    def decode_array(self, body: dict[str, Any]) -> Any:
+        """Return an array, or a scalar of NumPy's."""
+        array = self.array_of_buffer(NUMPY_DTYPES[body["d"]], body)
         if body.get("g") and array.ndim == 0:
             return array[()]
         self.arrays.append(array)
         return array
 
-    def dense(self, dtype: np.dtype, body: dict[str, Any]) -> np.ndarray:
-        """Return a writable array of the sizes that were sent."""
+    def array_of_buffer(self, dtype: np.dtype, body: dict[str, Any]) -> np.ndarray:
+        """Return a writable array of a buffer's bytes; raise ``WireError`` if they don't fit it."""
         data = self.buffers[natural_number(body["x"])]
         self.room.take(ARRAY_BYTES + len(data))
         shape, order = [natural_number(n) for n in body["s"]], body.get("o")
@@ -196,13 +201,13 @@ class Decoder:
             raise WireError("sent an array of axes that do not fit")
         return array.transpose(np.argsort(order))
 
-    def tensor(self, body: dict[str, Any]) -> Any:
-        """Return a tensor; one that requires gradients is noted in ``tracked``."""
+    def decode_tensor(self, body: dict[str, Any]) -> Any:
+        """Return a tensor; one that requires gradients is entered in ``tracked`` by its number."""
         import torch
 
         name = body["d"]
         self.room.take(TENSOR_BYTES)
-        tensor = torch.from_numpy(self.dense(TORCH_DTYPES[name], body))
+        tensor = torch.from_numpy(self.array_of_buffer(TORCH_DTYPES[name], body))
         tensor = tensor.view(torch.bfloat16) if name == "bfloat16" else tensor
         if body.get("q"):
             tensor = tensor.requires_grad_()
@@ -210,8 +215,8 @@ class Decoder:
         self.arrays.append(tensor)
         return tensor
 
-    def dtype(self, name: str) -> Any:
-        """Return NumPy's or torch's dtype of that name."""
+    def decode_dtype(self, name: str) -> Any:
+        """Return the dtype, NumPy's or torch's, of that name."""
         if name.startswith("torch."):
             import torch
 
@@ -221,32 +226,32 @@ class Decoder:
 
 # How a decoder reads what stands behind each mark.
 READERS: dict[Any, Callable[[Decoder, Any, int], Any]] = {
-    "l": lambda decoder, body, depth: decoder.items(body, depth, CONTAINER_BYTES),
-    "t": lambda decoder, body, depth: tuple(decoder.items(body, depth, CONTAINER_BYTES)),
-    "s": Decoder.members,
-    "z": lambda decoder, body, depth: frozenset(decoder.members(body, depth)),
-    "d": Decoder.pairs,
-    "n": lambda decoder, body, _: decoder.array(body),
-    "T": lambda decoder, body, _: decoder.tensor(body),
+    "l": lambda decoder, body, depth: decoder.decode_items(body, depth, CONTAINER_BYTES),
+    "t": lambda decoder, body, depth: tuple(decoder.decode_items(body, depth, CONTAINER_BYTES)),
+    "s": Decoder.decode_set,
+    "z": lambda decoder, body, depth: frozenset(decoder.decode_set(body, depth)),
+    "d": Decoder.decode_dict,
+    "n": lambda decoder, body, _: decoder.decode_array(body),
+    "T": lambda decoder, body, _: decoder.decode_tensor(body),
     "B": lambda decoder, body, _: decoder.arrays[natural_number(body)],
     "A": lambda decoder, body, _: decoder.arguments[natural_number(body)],
-    "o": lambda decoder, body, _: decoder.handle(body),
-    "i": lambda decoder, body, _: decoder.integer(body),
+    "o": lambda decoder, body, _: decoder.decode_handle(body),
+    "i": lambda decoder, body, _: decoder.decode_integer(body),
     "f": lambda _, body, __: {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[body],
-    "c": lambda decoder, body, depth: complex(*decoder.items(body, depth)),
-    "b": lambda decoder, body, _: decoder.raw(body),
-    "r": lambda decoder, body, _: decoder.steps(body),
-    "sl": lambda decoder, body, depth: slice(*decoder.items(body, depth)),
+    "c": lambda decoder, body, depth: complex(*decoder.decode_items(body, depth)),
+    "b": lambda decoder, body, _: decoder.decode_bytes(body),
+    "r": lambda decoder, body, _: decoder.decode_range(body),
+    "sl": lambda decoder, body, depth: slice(*decoder.decode_items(body, depth)),
     "e": lambda *_: Ellipsis,
-    "D": lambda decoder, body, _: decoder.dtype(body),
+    "D": lambda decoder, body, _: decoder.decode_dtype(body),
     "y": lambda _, body, __: PLAIN_TYPES[body],
-    "U": lambda decoder, body, _: decoder.strings(*body),
-    "N": lambda decoder, body, depth: decoder.named(body, depth),
+    "U": lambda decoder, body, _: decoder.decode_strings(*body),
+    "N": lambda decoder, body, depth: decoder.decode_named_tuple(body, depth),
 }
 
 
 def natural_number(number: Any) -> int:
-    """Return a size or index; negative ones and what is no number are refused."""
+    """Return a size or an index; raise ``WireError`` for what is no whole number from 0 on."""
     if type(number) is not int or number < 0:
         raise WireError("sent a size that is none")
     return number
@@ -263,14 +268,15 @@ MAX_BASES = 20  # classes above an exception's that are looked at
 
 
 def known_name(kind: type[BaseException]) -> str:
-    """Return the name of an exception's class; of one made here, of the builtin above it."""
+    """Return the name of an exception's class; for one that was made here, its builtin base's."""
     return next(c.__name__ for c in kind.__mro__ if c.__module__ != __name__)
 
 
 def exception_class(name: Any, above: Any) -> type[Exception]:
-    """Return an exception class of that name, below the builtin it is derived from.
+    """Return an exception class of that name, derived from the first builtin class in ``above``.
 
-    What would end a loop of the caller's, or is no ``Exception``, comes as a ``RuntimeError``.
+    A name that could end a loop of the caller's, or is no ``Exception``'s, gives a
+    ``RuntimeError``.
     """
     if isinstance(name, str) and name in JUDGE_EXCEPTIONS:
         return JUDGE_EXCEPTIONS[name]

@@ -24,17 +24,19 @@ class WireError(Exception):
     """Something on the wire is no message, no value, or too large."""
 
 
-def pack(message: dict[str, Any], buffers: Sequence[bytes] = ()) -> bytes:
-    """Return one frame as bytes."""
+def pack_frame(message: dict[str, Any], buffers: Sequence[bytes] = ()) -> bytes:
+    """Return the bytes of one frame; the sizes of the buffers are added to ``message``."""
     message["sizes"] = [len(buffer) for buffer in buffers]
     text = json.dumps(message).encode()
     return b"".join((FRAME_HEADER.pack(len(text), sum(message["sizes"])), text, *buffers))
 
 
 def unpack_frame(read: Callable[[int], Any], limit: int) -> tuple[dict[str, Any], list[memoryview]]:
-    """Return one frame, by a function that reads exactly so many bytes.
+    """Return the message and the buffers of one frame, by a function that reads from somewhere.
 
-    Raises ``WireError`` for what is no frame, or takes more than ``limit`` bytes.
+    ``read`` is called with a number of bytes and returns exactly so many. Raises ``WireError`` for
+    what is no frame, or takes more than ``limit`` bytes. "bytes" is added to the message: how many
+    it took.
     """
     length, total = FRAME_HEADER.unpack(read(FRAME_HEADER.size))
     if length > min(limit, MAX_JSON_CHARS) or total > limit:
@@ -61,9 +63,9 @@ def unpack_frame(read: Callable[[int], Any], limit: int) -> tuple[dict[str, Any]
 
 
 def parses_cheaply(text: bytes) -> bool:
-    """True if this JSON holds few enough values to be parsed.
+    """True if a JSON text holds few enough values to be parsed.
 
-    What stands in strings may be counted, too.
+    Brackets and commas are counted, inside of strings as well.
     """
     if not text.isascii():  # nobody sends other text, which could take four times its length
         return False
@@ -73,25 +75,25 @@ def parses_cheaply(text: bytes) -> bool:
     return containers <= MAX_CONTAINERS and text.count(b",") <= MAX_ITEMS
 
 
-def send(connection: Any, message: dict[str, Any], buffers: Sequence[bytes] = ()) -> None:
-    """Send one frame to somebody who takes it."""
-    connection.sendall(pack(message, buffers))
+def send_frame(connection: Any, message: dict[str, Any], buffers: Sequence[bytes] = ()) -> None:
+    """Send one frame over a socket that blocks until it is taken."""
+    connection.sendall(pack_frame(message, buffers))
 
 
-def receive(connection: Any) -> tuple[dict[str, Any], list[memoryview]]:
-    """Return the next frame of somebody trusted; raise ``EOFError`` where they hung up."""
+def receive_frame(connection: Any) -> tuple[dict[str, Any], list[memoryview]]:
+    """Return the next frame of a trusted sender; raise ``EOFError`` if that has hung up."""
     return unpack_frame(partial(receive_exactly, connection), NO_LIMIT)
 
 
 def send_packet(
     connection: socket.socket, message: dict[str, Any], fds: Sequence[int] = ()
 ) -> None:
-    """Send one packet, with descriptors: so a lane and its zygote talk."""
+    """Send one packet, with descriptors: a lane and its zygote talk in packets."""
     socket.send_fds(connection, [json.dumps(message).encode()], fds)
 
 
 def receive_packet(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
-    """Return the next packet and its descriptor; raise ``EOFError`` where the other hung up."""
+    """Return the next packet and its descriptors; raise ``EOFError`` if the sender has hung up."""
     data, fds, _, _ = socket.recv_fds(connection, 1 << 16, 1)
     if not data:
         raise EOFError
@@ -99,7 +101,7 @@ def receive_packet(connection: socket.socket) -> tuple[dict[str, Any], list[int]
 
 
 def receive_exactly(connection: Any, size: int) -> bytearray:
-    """Return so many bytes, once they are there."""
+    """Return exactly ``size`` bytes, once they are there; raise ``EOFError`` at a hang-up."""
     data = bytearray(size)
     rest = memoryview(data)
     while rest:

@@ -1,4 +1,4 @@
-"""Preparing a call in a worker, and describing its effects.
+"""Preparing a call in a worker, and describing what it did.
 
 Before it: settings put back, seeds, gradients on or off. After it: what it changed, and exceptions,
 functions and modules as text and numbers.
@@ -17,14 +17,14 @@ import numpy as np
 
 from attncourse.checks.reading.lines import line_behind
 from attncourse.checks.trying.outcome import Unusable
-from attncourse.checks.trying.settings import put_back_torch
+from attncourse.checks.trying.settings import reset_torch
 from attncourse.grading.judge.wire import encoding
 from attncourse.grading.judge.wire.decoding import Decoder
 from attncourse.support.alarm import TimeUp, within
 
 
-def seed(number: int | None) -> None:
-    """Seed every generator that a function may draw from."""
+def seed_generators(number: int | None) -> None:
+    """Seed every generator that a function may draw from; do nothing for None."""
     if number is None:
         return
     random.seed(number)
@@ -33,25 +33,28 @@ def seed(number: int | None) -> None:
         sys.modules["torch"].default_generator.manual_seed(number)  # the CPU's
 
 
-def generator(state: dict[str, Any]) -> np.random.Generator:
-    """Return a generator that draws on from a state that was sent."""
+def generator_in_state(state: dict[str, Any]) -> np.random.Generator:
+    """Return a generator that goes on from a state, as the checker's own would."""
     made = np.random.Generator(np.random.PCG64())
     made.bit_generator.state = state
     return made
 
 
 def gradient_context(request: dict[str, Any]) -> Any:
-    """Return a context with or without gradients, as the checker has it."""
+    """Return a context in which gradients are on or off, as they are in the checker."""
     if "torch" not in sys.modules or "grad" not in request:
         return nullcontext()
     return sys.modules["torch"].set_grad_enabled(request["grad"])
 
 
-def without_leaves(args: list, kwargs: dict, decoder: Decoder, request: dict) -> tuple:
-    """Return the arguments, with a copy in place of each leaf that is none there; the leaves.
+def with_computed_tensors_cloned(
+    args: list, kwargs: dict, decoder: Decoder, request: dict
+) -> tuple:
+    """Return a call's arguments, with clones of computed tensors; and the leaves for gradients.
 
-    What a test computed before the call is a leaf here: without the copy, a submission that changes
-    it in place would meet an error that a notebook does not give.
+    What a test computed before the call is a leaf here: without the clone, a submission that
+    changes it in place would meet an error that a notebook does not give. Gradients are for the
+    leaves.
     """
     leaves = [decoder.tracked[n] for n in sorted(decoder.tracked)]
     inner = {id(leaves[n - 1]): leaves[n - 1].clone() for n in request.get("inner", ())}
@@ -61,15 +64,15 @@ def without_leaves(args: list, kwargs: dict, decoder: Decoder, request: dict) ->
 
 
 def is_numeric_array(value: Any) -> bool:
-    """True for an array of NumPy's or a tensor."""
+    """True if a value is an array of NumPy's or a tensor."""
     torch = sys.modules.get("torch")
     return isinstance(value, np.ndarray) or (torch is not None and isinstance(value, torch.Tensor))
 
 
-def argument_image(value: Any) -> Any:
-    """Return something equal exactly while an argument stays as it is.
+def argument_snapshot(value: Any) -> Any:
+    """Return what compares equal as long as an argument is not changed in place.
 
-    None for what cannot be changed.
+    None for an argument that cannot be changed, or not be sent.
     """
     if isinstance(value, np.ndarray):
         return value.shape, value.dtype, value.tobytes()
@@ -105,7 +108,7 @@ _undo = ExitStack()  # kept: some of it would end with the line
 
 
 class Settings:
-    """The settings at a process's start; ``put_back`` restores them.
+    """The process-wide settings at a worker's start, of NumPy, warnings, recursion and torch.
 
     A test expects them as a fresh notebook has them, whatever a student's cell has changed. What an
     answer may rely on stays as the student left it: the folder, the environment, a higher limit on
@@ -118,7 +121,7 @@ class Settings:
         self.depth = sys.getrecursionlimit()
 
     def put_back(self) -> None:
-        """Restore the settings."""
+        """Restore the settings to what they were at the start."""
         if np.geterr() != self.errors:
             np.seterr(**self.errors)
         if warnings.filters != self.filters:
@@ -128,7 +131,7 @@ class Settings:
         if sys.getrecursionlimit() < self.depth:
             sys.setrecursionlimit(self.depth)
         if "torch" in sys.modules:
-            put_back_torch(sys.modules["torch"], _undo)
+            reset_torch(sys.modules["torch"], _undo)
 
 
 # --- what the checker is told ---------------------------------------------------------------------
@@ -137,7 +140,7 @@ MAX_ERROR_CHARS = 2000  # of an error's text are worth keeping
 
 
 def error_as_text(error: BaseException) -> dict[str, Any]:
-    """Return an exception as text: class, builtin classes above it, message and line."""
+    """Return an exception's class, builtin bases, message and line, or that a time was over."""
     if isinstance(error, TimeUp):
         return {"timeout": True}
     try:
@@ -149,7 +152,7 @@ def error_as_text(error: BaseException) -> dict[str, Any]:
 
 
 def describe_class(kind: type[BaseException]) -> dict[str, Any]:
-    """Return an exception's class by name, with the builtin classes above it."""
+    """Return the name of an exception's class, and the names of the builtin classes above it."""
     return {
         "type": kind.__name__,
         "above": [c.__name__ for c in kind.__mro__ if c.__module__ == "builtins"],
@@ -158,7 +161,7 @@ def describe_class(kind: type[BaseException]) -> dict[str, Any]:
 
 
 def parameters_of(value: Any) -> list[list] | None:
-    """Return the parameters of a function: name, kind, whether it has a default."""
+    """Return a function's parameters as name, kind, and whether a default is there; else None."""
     try:
         parameters = inspect.signature(value).parameters.values()
     except Exception:  # builtins have none, and a class may refuse
@@ -167,10 +170,7 @@ def parameters_of(value: Any) -> list[list] | None:
 
 
 def describe_module(module: Any, encoder: encoding.Encoder) -> dict[str, Any]:
-    """Return a module's own parameters, buffers and plain attributes.
-
-    And what it is made from.
-    """
+    """Return a module's tensors, plain attributes and torch classes, of which a copy is made."""
     plain = {
         name: value
         for name, value in vars(module).items()

@@ -20,11 +20,11 @@ from typing import Any
 
 from attncourse.checks.callers import CALLERS
 from attncourse.checks.exercise import Case
-from attncourse.checks.trying.outcome import Trying, quiet, run_case
+from attncourse.checks.trying.outcome import TrialSettings, quiet, run_case
 from attncourse.checks.trying.watch import Forbidden, forbidding
 from attncourse.grading.judge.wire.decoding import Decoder
 from attncourse.grading.judge.wire.encoding import Encoder, Unsendable, module_fingerprint
-from attncourse.grading.judge.wire.frames import receive, send
+from attncourse.grading.judge.wire.frames import receive_frame, send_frame
 from attncourse.grading.judge.worker import calls, notebook_shell
 from attncourse.support.alarm import alarm_ready, within
 
@@ -39,21 +39,21 @@ class Gone(BaseException):
 
 
 def serve_requests(connection: Any, output: float) -> None:
-    """Answer requests until the checker hangs up.
+    """Answer the checker's requests, and end this process when it hangs up.
 
-    ``output`` is the MB that may be printed.
+    ``output`` is the MB that the submission may print.
     """
     worker = Worker(connection, int(output * 1e6), notebook_shell.notebook_namespace())
     try:
         while True:
-            worker.answer(*receive(connection))
+            worker.answer_request(*receive_frame(connection))
             connection.setblocking(True)  # a submission that finds it may have it not wait
     except EOFError:
         os._exit(0)
 
 
 class Worker:
-    """The submission's names, the objects that the checker holds handles of, and the requests."""
+    """A submission's names, the objects that the checker has handles of, and requests on them."""
 
     def __init__(self, connection: Any, output: int, namespace: dict[str, Any]):
         self.connection = connection
@@ -63,9 +63,8 @@ class Worker:
         self.modules: dict[int, dict[str, tuple]] = {}  # as the checker last saw them
         self.graphs: dict[int, tuple[list, list]] = {}
         self.forbids: dict[str, tuple[str, ...]] = {}  # by the name of what may not use them
-        self.forbids_by_handle: dict[
-            int, tuple[str, ...]
-        ] = {}  # what an object may not call; its results inherit it
+        # By an object's handle, what it may not call; its results inherit that.
+        self.forbids_by_handle: dict[int, tuple[str, ...]] = {}
         self.forbids_of_request: tuple[str, ...] = ()  # by the handles that this request makes
         self.count = 0
         self.request_id = ""  # the name of the present request
@@ -79,47 +78,50 @@ class Worker:
 
     # --- talking --------------------------------------------------------------------------------
 
-    def answer(self, request: dict[str, Any], buffers: list[memoryview]) -> None:
-        """Do what is asked for and send what came of it.
+    def answer_request(self, request: dict[str, Any], buffers: list[memoryview]) -> None:
+        """Carry out a request and send the replies.
 
-        What comes of cases goes out every few milliseconds, to a careful checker one by one.
+        Replies to cases are sent every ``BATCH_SECONDS``, or at once where the checker is careful.
+        After one that hung, the rest is not tried.
         """
         self.request_id, self.forbids_of_request = request["id"], ()
         for number in request["drop"]:
-            self.forget(number)
+            self.forget_object(number)
         together = BATCH_SECONDS if request.get("careful") is False else 0.0
         sent = time.monotonic()
-        for step in self.steps(request, buffers):
-            reply = self.reply(step)
+        for step in self.steps_of_request(request, buffers):
+            reply = self.add_reply(step)
             if time.monotonic() - sent >= together:
-                self.send()
+                self.send_ready_replies()
                 sent = time.monotonic()
             if reply.get("kind") == "hung" or "timeout" in reply.get("error", ()):
                 break
-        self.send()
+        self.send_ready_replies()
 
-    def steps(self, request: dict[str, Any], buffers: list[memoryview]) -> Iterator[Callable]:
-        """Yield the functions that carry out a request, each of which returns a reply."""
+    def steps_of_request(
+        self, request: dict[str, Any], buffers: list[memoryview]
+    ) -> Iterator[Callable]:
+        """Yield functions of an encoder that carry out a request, each of which returns a reply."""
         if request["op"] == "cases":
-            yield from self.cases(request, buffers)
+            yield from self.steps_of_cases(request, buffers)
             return
         handler = HANDLERS[request["op"]]
         decoder = Decoder(buffers, self.resolve_handle)
         if request["op"] == "cell":
-            self.watch_for(())  # what an answer may not call, another cell may
+            self.watch_calls_of(())  # what an answer may not call, another cell may
         else:
             self.settings.put_back()
         yield lambda encoder: within(
             request["limit"], lambda: handler(self, request, decoder, encoder)
         )
 
-    def reply(self, step: Callable) -> dict[str, Any]:
-        """Take one step and put its reply to those that are ready."""
-        encoder = Encoder(self.handle)
+    def add_reply(self, step: Callable) -> dict[str, Any]:
+        """Carry out a step and add its reply, or its error, to those that are ready; return it."""
+        encoder = Encoder(self.describe_object)
         try:
             with redirect_stdout(self.printed), redirect_stderr(notebook_shell.Printed(0)):
                 reply = step(encoder)
-            self.update(reply, encoder)
+            self.add_module_changes(reply, encoder)
         except Gone:
             raise
         except BaseException as error:
@@ -131,29 +133,31 @@ class Worker:
         self.arrays += encoder.buffers
         return reply
 
-    def send(self) -> None:
-        """Send the replies that are ready."""
+    def send_ready_replies(self) -> None:
+        """Send the replies that are ready, with their arrays, as one message."""
         if self.ready:
             message = {"id": self.request_id, "replies": self.ready}
-            send(self.connection, message, self.arrays)
+            send_frame(self.connection, message, self.arrays)
             self.ready.clear()
             self.arrays.clear()
 
     # --- requests -------------------------------------------------------------------------------
 
     def do_cell(self, request: dict, decoder: Decoder, encoder: Encoder) -> dict[str, Any]:
-        """Run one of the notebook's cells."""
+        """Run one of the notebook's cells; return {}, or what failed in it."""
         try:
-            notebook_shell.execute(request["source"], f"<{request['name']}>", self.namespace)
+            notebook_shell.run_cell_source(
+                request["source"], f"<{request['name']}>", self.namespace
+            )
         except notebook_shell.Skipped as problem:
             error_form = calls.error_as_text(problem.__cause__ or problem)
             return {"error": error_form | {"skipped": problem.lines[:MAX_SKIPPED_LINES]}}
         return {}
 
     def do_names(self, request: dict, decoder: Decoder, encoder: Encoder) -> dict[str, Any]:
-        """Return the values of those names that the submission has.
+        """Return the values of the requested names that the submission has, as a reply.
 
-        Note what each of them may not call, and start the watch on that.
+        What each of these answers may not call is noted, and the watch on that starts.
         """
         values = {}
         self.forbids |= {name: tuple(functions) for name, functions in request["forbids"].items()}
@@ -164,26 +168,34 @@ class Worker:
             try:
                 values[name] = encoder.encode(value)
             except Unsendable:
-                values[name] = {"o": self.handle(value)}
+                values[name] = {"o": self.describe_object(value)}
             number = self.handle_by_id.get(id(value))
             if number is not None and self.forbids.get(name):
                 self.forbids_by_handle[number] = self.forbids[name]
         if forbids := next(filter(None, map(self.forbids.get, request["names"])), ()):
-            self.watch_for(forbids)  # before any value of a test arrives that a call could reveal
+            self.watch_calls_of(
+                forbids
+            )  # before any value of a test arrives that a call could reveal
         return {"values": values}
 
     def do_call(self, request: dict, decoder: Decoder, encoder: Encoder) -> dict[str, Any]:
-        """Use an object: call it, or read an attribute, an item, the length, the next value."""
-        self.load(request.get("state", {}), decoder)
-        calls.seed(request.get("seed"))
+        """Use an object as the request says, one of ``calls.USES``, and return the reply.
+
+        That has the value, the arguments that were changed, and a number for the graph of
+        gradients, which is kept for ``do_backward``.
+        """
+        self.load_module_states(request.get("state", {}), decoder)
+        calls.seed_generators(request.get("seed"))
         args = decoder.decode(request["args"])
         kwargs = decoder.decode(request["kwargs"])
-        before = [calls.argument_image(value) for value in (*args, *kwargs.values())]
+        before = [calls.argument_snapshot(value) for value in (*args, *kwargs.values())]
         use = calls.USES[request["use"]]
-        forbids = self.forbids_of_request = self.forbidden_to(args[0]) if args else ()
-        refused = self.watch_for(forbids)
+        forbids = self.forbids_of_request = self.functions_forbidden_to(args[0]) if args else ()
+        refused = self.watch_calls_of(forbids)
         with calls.gradient_context(request):
-            args, kwargs, leaves = calls.without_leaves(args, kwargs, decoder, request)
+            args, kwargs, leaves = calls.with_computed_tensors_cloned(
+                args, kwargs, decoder, request
+            )
             try:
                 value = use(*args, **kwargs)
             except StopIteration:
@@ -198,7 +210,7 @@ class Worker:
         changed = [
             i
             for i, v in enumerate(after)
-            if before[i] is not None and calls.argument_image(v) != before[i]
+            if before[i] is not None and calls.argument_snapshot(v) != before[i]
         ]
         writes = request["writes"]  # else the checker's own arguments stay what they were
         same = [
@@ -213,20 +225,20 @@ class Worker:
         if encoder.tracked:
             leaf_names = request.get("leaves", ())
             leaves += [self.handles[number]._parameters[name] for number, name in leaf_names]
-            reply["graph"] = self.new_number()
+            reply["graph"] = self.new_handle()
             self.graphs[reply["graph"]] = (list(encoder.tracked), leaves)
         return reply
 
-    def watch_for(self, forbids: tuple[str, ...]) -> Callable[[], str]:
-        """Watch for calls of these functions, and return a function that tells of them."""
+    def watch_calls_of(self, forbids: tuple[str, ...]) -> Callable[[], str]:
+        """Watch for calls of these functions; return a function that tells which one was called."""
         if forbids != self.watched:
             self.watch.close()
             self.watched = forbids
             self.refused = self.watch.enter_context(forbidding(forbids))
         return self.refused
 
-    def forbidden_to(self, used: Any) -> tuple[str, ...]:
-        """Return the functions that an object may not use: an answer, or a result of one."""
+    def functions_forbidden_to(self, used: Any) -> tuple[str, ...]:
+        """Return the functions that an object may not call, if it is an answer or came of one."""
         bound = self.forbids_by_handle.get(self.handle_by_id.get(id(used), 0), ())
         if bound:
             return bound
@@ -237,19 +249,19 @@ class Worker:
                 return functions
         return ()
 
-    def cases(self, request: dict, buffers: list[memoryview]) -> Iterator[Callable]:
-        """Yield a step for each case of a check, tried as a notebook would try it.
+    def steps_of_cases(self, request: dict, buffers: list[memoryview]) -> Iterator[Callable]:
+        """Yield, for each case of a check, a function that tries it and returns its reply.
 
-        The first buffer says what the cases are.
+        The first buffer says what the cases are, the others are their arrays.
         """
-        trying = Trying(tuple(request["names"]), 0.0, tuple(request["forbids"]))
+        trying = TrialSettings(tuple(request["names"]), 0.0, tuple(request["forbids"]))
         implementation = self.handles[request["target"]]
         seeds = request["seeds"] or repeat(None)
-        refused = self.watch_for(trying.forbids)
+        refused = self.watch_calls_of(trying.forbids)
         self.settings.put_back()
         with alarm_ready(), quiet():
             for form, number in zip(json.loads(bytes(buffers[0])), seeds, strict=False):
-                calls.seed(number)
+                calls.seed_generators(number)
                 decoder = Decoder(buffers, self.resolve_handle)
                 step = partial(self.try_case, trying, refused, implementation, form, decoder)
                 # What is returned may be slow to look at, too.
@@ -257,14 +269,18 @@ class Worker:
 
     def try_case(
         self,
-        trying: Trying,
+        trying: TrialSettings,
         refused: Callable[[], str],
         implementation: Any,
         form: Any,
         decoder: Decoder,
         encoder: Encoder,
     ) -> dict[str, Any]:
-        """Try one case and return the reply."""
+        """Try one case as a notebook's check would, and return the reply with its outcome.
+
+        ``form`` is the case as it was sent; ``refused`` returns which forbidden function was
+        called.
+        """
         use, bound, args, kwargs = decoder.decode(form)
         caller = partial(CALLERS[use], *bound) if bound else CALLERS[use]
         with calls.gradient_context({"grad": True}):
@@ -285,7 +301,7 @@ class Worker:
         return reply | {"value": value}
 
     def do_backward(self, request: dict, decoder: Decoder, encoder: Encoder) -> dict[str, Any]:
-        """Return the gradients of a call's outputs with respect to what went into it."""
+        """Return the gradients of a call's inputs, given those of its outputs, as a reply."""
         import torch
 
         outputs, leaves = self.graphs[request["graph"]]
@@ -301,32 +317,35 @@ class Worker:
 
     # --- objects that stay here -----------------------------------------------------------------
 
-    def new_number(self) -> int:
-        """Return a number that no object had before."""
+    def new_handle(self) -> int:
+        """Return a number that no object, and no graph of a call, had before."""
         self.count += 1
         return self.count
 
-    def forget(self, number: int) -> None:
-        """Forget an object that the checker holds nothing for any more."""
+    def forget_object(self, number: int) -> None:
+        """Forget an object of which the checker has no proxy any more."""
         for known in (self.graphs, self.modules, self.forbids_by_handle):
             known.pop(number, None)
         value = self.handles.pop(number, None)
         self.handle_by_id.pop(id(value), None)
 
-    def number_of(self, value: Any) -> int:
-        """Return an object's handle, a new one where it has none."""
-        number = self.handle_by_id.get(id(value))
-        if number is None:
-            number = self.handle_by_id[id(value)] = self.new_number()
-            self.handles[number] = value
-            if self.forbids_of_request:
-                self.forbids_by_handle[number] = self.forbids_of_request
-        return number
+    def handle_of(self, value: Any) -> int:
+        """Return an object's handle, the number by which the checker knows it; a new one at need.
 
-    def handle(self, value: Any) -> dict[str, Any]:
-        """Return the description of an object from which the checker builds its proxy."""
+        A new one inherits the functions that the present request may not call.
+        """
+        handle = self.handle_by_id.get(id(value))
+        if handle is None:
+            handle = self.handle_by_id[id(value)] = self.new_handle()
+            self.handles[handle] = value
+            if self.forbids_of_request:
+                self.forbids_by_handle[handle] = self.forbids_of_request
+        return handle
+
+    def describe_object(self, value: Any) -> dict[str, Any]:
+        """Return an object's handle and kind, from which the checker makes its proxy."""
         torch = sys.modules.get("torch")
-        description = {"h": self.number_of(value), "type": type(value).__name__}
+        description = {"h": self.handle_of(value), "type": type(value).__name__}
         if torch is not None and isinstance(value, torch.nn.Module):
             return {**description, "kind": "module"}
         if isinstance(value, type):
@@ -346,30 +365,35 @@ class Worker:
         return {**description, "kind": "object"}
 
     def resolve_handle(self, form: dict[str, Any]) -> Any:
-        """Return the object here that a reference from the checker stands for."""
+        """Return the object that a reference from the checker stands for.
+
+        It is one of the submission's, a generator, an exception's class or a function of the
+        checker's.
+        """
         if "h" in form:
             return self.handles[form["h"]]
         if "G" in form:
-            return calls.generator(form["G"])
+            return calls.generator_in_state(form["G"])
         if "E" in form:
             return getattr(builtins, form["E"])
-        return self.callback(form["C"], form.get("name", ""), form.get("plain", {}))
+        return self.checker_function(form["C"], form.get("name", ""), form.get("plain", {}))
 
-    def callback(self, number: int, name: str, plain: dict[str, Any]) -> Callable:
-        """Return a function that lives in the checker.
+    def checker_function(self, number: int, name: str, plain: dict[str, Any]) -> Callable:
+        """Return a function that has the checker call its own function of this ``number``.
 
-        It has those of that one's attributes that are plain.
+        It has the name of that one and, as attributes, those of its ``plain`` values.
         """
 
-        def call(*args: Any, **kwargs: Any) -> Any:
-            encoder = Encoder(self.handle)
+        def call_in_checker(*args: Any, **kwargs: Any) -> Any:
+            """Send the arguments to the checker; return or raise what its function did."""
+            encoder = Encoder(self.describe_object)
             request = {"args": encoder.encode(list(args)), "kwargs": encoder.encode(kwargs)}
             # By the name of the present request: the checker takes nothing without it.
             request |= {"id": self.request_id, "callback": number}
-            self.send()
-            send(self.connection, request, encoder.buffers)
+            self.send_ready_replies()
+            send_frame(self.connection, request, encoder.buffers)
             try:
-                reply, buffers = receive(self.connection)
+                reply, buffers = receive_frame(self.connection)
             except EOFError:
                 raise Gone from None
             if "error" in reply:
@@ -377,14 +401,14 @@ class Worker:
                 raise kind(reply["error"]["message"])
             return Decoder(buffers, self.resolve_handle).decode(reply["value"])
 
-        call.__dict__.update(plain)
-        call.__name__ = name or "function"
-        return call
+        call_in_checker.__dict__.update(plain)
+        call_in_checker.__name__ = name or "function"
+        return call_in_checker
 
     # --- modules: the checker holds a copy of their parameters ----------------------------------
 
-    def load(self, state: dict[str, Any], decoder: Decoder) -> None:
-        """Take over what the checker did to a module: its parameters, buffers and mode."""
+    def load_module_states(self, state: dict[str, Any], decoder: Decoder) -> None:
+        """Give modules the parameters, buffers and mode that tests have set in their copies."""
         torch: Any = sys.modules.get("torch")
         made: dict[Any, Any] = {}
         for number, changes in state.items():
@@ -406,8 +430,8 @@ class Worker:
             if int(number) in self.modules:
                 self.modules[int(number)] = module_fingerprint(module)
 
-    def update(self, reply: dict[str, Any], encoder: Encoder) -> None:
-        """Add to a reply what the checker does not know of the modules it holds handles of."""
+    def add_module_changes(self, reply: dict[str, Any], encoder: Encoder) -> None:
+        """Add to a reply the modules that are new to the checker, or have changed."""
         torch = sys.modules.get("torch")
         if torch is None:
             return
@@ -425,9 +449,9 @@ class Worker:
                 continue
             children = {k: m for k, m in module._modules.items() if m is not None}
             descriptions[str(number)] = calls.describe_module(module, encoder) | {
-                "children": {name: self.handle(child) for name, child in children.items()}
+                "children": {name: self.describe_object(child) for name, child in children.items()}
             }
-            todo += [self.number_of(child) for child in children.values()]
+            todo += [self.handle_of(child) for child in children.values()]
         if descriptions:
             reply["modules"] = descriptions
 
@@ -441,7 +465,7 @@ HANDLERS: dict[str, Callable[[Worker, dict, Decoder, Encoder], dict[str, Any]]] 
 
 
 def run_worker(connection: Any, output: float) -> None:
-    """Serve requests in the process that was made for a submission; never return."""
+    """Serve requests in a process that was forked for a submission; never return."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.path.append("")  # where it is; last: a file of the submission's hides no library
     try:

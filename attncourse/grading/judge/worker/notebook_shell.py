@@ -15,32 +15,32 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
-from attncourse.checks.trying.unavailable import nobody_answers
+from attncourse.checks.trying.unavailable import refuse_input
 from attncourse.grading.submission.syntax import bound_names, first_line
 
 MAX_PRINTED_CHARS = 20_000  # that a reply carries
 
 
 class Printed(io.TextIOBase):
-    """Collects what is printed, up to a number of characters for the whole submission."""
+    """Collects what is printed, until the submission has printed as many characters as it may."""
 
     def __init__(self, left: int):
         self.left = left
         self.pieces: list[str] = []
 
     def writable(self) -> bool:
-        """Return True: so a text stream says that it can be printed to."""
+        """Return True, as a text stream does that can be printed to."""
         return True
 
     def write(self, text: str) -> int:
-        """Collect a text, or as much of it as there is room for."""
+        """Collect a text, or as much of it as may be printed; return its length."""
         if self.left > 0:
             self.pieces.append(text[: self.left])
         self.left -= len(text)
         return len(text)
 
     def take_text(self) -> str:
-        """Return what was printed since the last time, shortened."""
+        """Return what was printed since the last call, shortened."""
         text = "".join(self.pieces)
         self.pieces.clear()
         return text if len(text) <= MAX_PRINTED_CHARS else text[:MAX_PRINTED_CHARS] + "…"
@@ -54,7 +54,7 @@ IMPORTS = (ast.Import, ast.ImportFrom)
 
 
 class Skipped(Exception):
-    """Raised for a cell of which a line failed, and whose definitions have run all the same.
+    """Raised for a cell in which a line failed and whose definitions below ran all the same.
 
     ``lines`` are the lines that failed; the cause is the first one's exception.
     """
@@ -64,11 +64,11 @@ class Skipped(Exception):
         self.lines = lines
 
 
-def execute(source: str, filename: str, namespace: dict[str, Any]) -> None:
-    """Run a cell as a notebook would, but for the value of its last line.
+def run_cell_source(source: str, filename: str, namespace: dict[str, Any]) -> None:
+    """Run a cell as a notebook would, without showing the value of its last line.
 
     Where a line fails, the definitions below it run all the same: a student's answer does not
-    depend on a plot, a file or a library that is not here. ``Skipped`` is raised for that.
+    depend on a plot, a file or a library that is not here. ``Skipped`` is raised then.
     """
     lines = source.splitlines(keepends=True)
     linecache.cache[filename] = (len(source), None, lines, filename)  # for inspect.getsource
@@ -76,7 +76,7 @@ def execute(source: str, filename: str, namespace: dict[str, Any]) -> None:
     try:
         run_code(code, namespace)
     except (Exception, SystemExit) as error:
-        failed = line_in(error, code)
+        failed = failing_line(error, code)
         skipped = [failed]
         went_on = False
         for node in definitions_below(source, after=failed):
@@ -92,11 +92,11 @@ def execute(source: str, filename: str, namespace: dict[str, Any]) -> None:
 
 
 def compile_piece(source: str | ast.Module, filename: str) -> types.CodeType:
-    """Return the code of a cell, or of a piece of one.
+    """Return the code of a cell, or of a piece of one, to be run.
 
-    What it imports from the future holds from now on. So a notebook has it: ``from __future__
-    import annotations`` in its first cell is for all. Here it holds from the start, as from Python
-    3.14 on: there a name may be absent from an annotation.
+    What a cell imports from ``__future__`` holds for the cells after it, as in a notebook. Here
+    annotations are not evaluated from the start, as from Python 3.14 on: a name in them may be
+    absent.
     """
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | _imported_from_the_future[0]
     code = compile(source, filename, "exec", flags=flags, dont_inherit=True)
@@ -107,8 +107,11 @@ def compile_piece(source: str | ast.Module, filename: str) -> types.CodeType:
 _imported_from_the_future = [__future__.annotations.compiler_flag]
 
 
-def line_in(error: BaseException, code: types.CodeType) -> int:
-    """Return the line of a cell's own that an exception came through."""
+def failing_line(error: BaseException, code: types.CodeType) -> int:
+    """Return the number of the cell's line that raised an exception, itself or by a call.
+
+    Where no line of the cell did, it is a number above all.
+    """
     step = error.__traceback__
     while step is not None and step.tb_frame.f_code is not code:
         step = step.tb_next
@@ -116,7 +119,7 @@ def line_in(error: BaseException, code: types.CodeType) -> int:
 
 
 def definitions_below(source: str, after: int) -> Iterator[ast.stmt]:
-    """Yield the statements below the one that has this line which only define names.
+    """Yield the statements of a cell below line ``after`` that only define names.
 
     Loops bind names as well, but do more.
     """
@@ -127,7 +130,7 @@ def definitions_below(source: str, after: int) -> Iterator[ast.stmt]:
 
 
 def run_code(code: types.CodeType, namespace: dict[str, Any]) -> None:
-    """Run a cell's code; where it awaits something, in a loop of its own."""
+    """Run a cell's code; where it uses ``await``, in an event loop of its own."""
     result = eval(code, namespace)
     if code.co_flags & inspect.CO_COROUTINE:
         import asyncio
@@ -136,10 +139,10 @@ def run_code(code: types.CodeType, namespace: dict[str, Any]) -> None:
 
 
 def notebook_namespace() -> dict[str, Any]:
-    """Return the names that a notebook starts with, in a module of its own."""
+    """Return the names that a notebook starts with, as the namespace of a new ``__main__``."""
     module = types.ModuleType("__main__")
     shell = Shell(module.__dict__)
-    module.__dict__.update(display=ignore_display, get_ipython=lambda: shell, input=nobody_answers)
+    module.__dict__.update(display=ignore_display, get_ipython=lambda: shell, input=refuse_input)
     stand_in_for_colab()
     sys.modules["__main__"] = module
     sys.argv = ["notebook"]
@@ -148,7 +151,7 @@ def notebook_namespace() -> dict[str, Any]:
 
 
 def ignore_display(*values: Any, **options: Any) -> None:
-    """Do nothing, in place of what only shows something."""
+    """Do nothing, in place of a function that only shows something."""
 
 
 class Shell:
@@ -173,7 +176,7 @@ class Shell:
         """Run a file for ``%run``: what it binds is the notebook's."""
         path = next((word for word in line.split() if word.endswith(".py")), "")
         if name == "run" and path:
-            execute(Path(path).read_text("utf-8"), path, self._namespace)
+            run_cell_source(Path(path).read_text("utf-8"), path, self._namespace)
 
     def __getattr__(self, name: str) -> Callable:
         """Return a function that does nothing, for all else that a shell can do."""
@@ -186,10 +189,10 @@ ANSWERS = {"upload": dict, "get": str}  # what is given back instead of files an
 
 
 class Silent(types.ModuleType):
-    """A module in which there is whatever is looked for, which is like it; a call does nothing."""
+    """A module that has every attribute, each such a module; a call of one does nothing."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return what a call gives where there is nobody to ask."""
+        """Return what a call gives where there are no files, no secrets and nobody to ask."""
         return ANSWERS.get(self.__name__, lambda: None)()
 
     def __getattr__(self, name: str) -> "Silent":
@@ -200,9 +203,9 @@ class Silent(types.ModuleType):
 
 
 class Colab(MetaPathFinder, Loader):
-    """Finds ``google.colab`` and what is below it, where nobody else does.
+    """An importer of ``google.colab`` and what is below it, asked after all others.
 
-    It is not there before it is imported: ``"google.colab" in sys.modules`` says where one is.
+    Before it is imported it is not there: ``"google.colab" in sys.modules`` tells where one is.
     """
 
     def find_spec(
@@ -223,5 +226,5 @@ class Colab(MetaPathFinder, Loader):
 
 
 def stand_in_for_colab() -> None:
-    """Have ``google.colab`` found from now on."""
+    """Have ``google.colab`` importable from now on."""
     sys.meta_path.append(Colab())

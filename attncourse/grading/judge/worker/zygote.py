@@ -29,13 +29,14 @@ from attncourse.grading.judge.worker import loop as worker
 from attncourse.grading.judge.worker.loop import Worker
 from attncourse.grading.limits import Limits
 
+PR_SET_PDEATHSIG = 1  # prctl's option: the signal that this process gets when its parent ends
 IMPORT_PATH = str(Path(__file__).resolve().parents[4])  # where ``attncourse`` was imported from
 
 
 def run_zygote(control: socket.socket, order: dict[str, Any]) -> None:
-    """Serve a lane until it hangs up; never return."""
+    """Fork workers for a lane until it hangs up; never return."""
     with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: it goes with its lane
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # it ends with its lane
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     look_up_forbidden()  # before there is anybody who could answer in torch's name
     try:
@@ -45,7 +46,7 @@ def run_zygote(control: socket.socket, order: dict[str, Any]) -> None:
 
 
 class Zygote:
-    """The process that forks workers, jailed when made unless there is no sandbox.
+    """The process that forks workers; it is jailed when made, if there is a sandbox.
 
     ``order`` is the lane's: chapters, folders, how many processes a worker may be.
     """
@@ -58,37 +59,37 @@ class Zygote:
             make_view(view, order["chapters"])
         except OSError as problem:
             why = f"{problem.strerror or 'files are missing'}: make room there, or set TMPDIR"
-            self.refuse(f"no lane can start on this machine in {self.folder.parent} ({why})")
+            self.end_refusing(f"no lane can start on this machine in {self.folder.parent} ({why})")
         hidden = tuple(map(Path, order["hidden"]))
         limits = Limits(processes=order["processes"])
-        self.jail = self.settle(view, limits, hidden) if order["sandbox"] else None
+        self.jail = self.enter_jail(view, limits, hidden) if order["sandbox"] else None
         send_packet(control, {"ready": True})
-        see_only("/course" if self.jail else str(view))
+        import_only_view("/course" if self.jail else str(view))
 
-    def settle(self, view: Path, limits: Limits, hidden: tuple[Path, ...]) -> Any:
-        """Enter the jail and return it."""
+    def enter_jail(self, view: Path, limits: Limits, hidden: tuple[Path, ...]) -> Any:
+        """Enter the jail and return it; where that fails, tell the lane why and end."""
         from attncourse.grading.jail.jail import Jail, JailError
 
         jail = Jail(view, limits, hidden)
         try:
             jail.enter()
         except (JailError, OSError) as problem:
-            self.refuse(f"{problem} (--unsafe-no-sandbox grades without a jail)")
+            self.end_refusing(f"{problem} (--unsafe-no-sandbox grades without a jail)")
         return jail
 
-    def refuse(self, why: str) -> None:
-        """Tell the lane why there can be no worker here, and end."""
+    def end_refusing(self, why: str) -> None:
+        """Tell the lane why there can be no worker here, and end this process."""
         send_packet(self.control, {"error": why})
         os._exit(1)
 
     def serve(self) -> None:
-        """Make and end workers as the lane asks for them."""
+        """Fork and end workers as the lane asks; raise ``EOFError`` when it hangs up."""
         while True:
             order, fds = receive_packet(self.control)
             if order["do"] == "stop":
-                send_packet(self.control, self.stop(order["pid"]))
+                send_packet(self.control, self.end_worker(order["pid"]))
                 continue
-            pid = self.start(fds[0], Limits(**order["limits"]))
+            pid = self.fork_worker(fds[0], Limits(**order["limits"]))
             with suppress(OSError):  # its number is another one outside of the jail
                 fds.append(kernel.pidfd_open(pid))
             outside = 0 if self.jail else pid  # what others know it by, where that is known here
@@ -96,8 +97,8 @@ class Zygote:
             for fd in fds:
                 os.close(fd)
 
-    def start(self, fd: int, limits: Limits) -> int:
-        """Fork a worker with these limits that talks over ``fd``; return its process id."""
+    def fork_worker(self, fd: int, limits: Limits) -> int:
+        """Fork a worker with these limits, which talks over ``fd``; return its process id."""
         if self.jail:
             self.jail.limits = limits
         pid = self.jail.fork() if self.jail else os.fork()
@@ -113,8 +114,8 @@ class Zygote:
         finally:
             os._exit(1)
 
-    def stop(self, pid: int) -> dict[str, Any]:
-        """End a worker and everything in its jail; return what it used."""
+    def end_worker(self, pid: int) -> dict[str, Any]:
+        """End a worker and all processes that it started; return its status and what it used."""
         with suppress(ProcessLookupError):
             # A jailed worker is the first process of its namespace: what it started ends with it.
             if not self.jail:
@@ -131,8 +132,8 @@ class Zygote:
         }
 
 
-def see_only(view: str) -> None:
-    """Make ``import attncourse`` find the view, and nothing else of this package."""
+def import_only_view(view: str) -> None:
+    """Have ``import attncourse`` find the view in this folder, and nothing else of the package."""
     installed = IMPORT_PATH.endswith(("site-packages", "dist-packages"))
     others = [p for p in sys.path if p and (installed or os.path.abspath(p) != IMPORT_PATH)]
     sys.path[:] = [view, *others]
@@ -145,7 +146,7 @@ def see_only(view: str) -> None:
 
 
 def settle_without_jail(folder: Path) -> None:
-    """Give this process a session and a folder of its own.
+    """Give this process a session and a folder of its own, and no terminal.
 
     That is all there is without a sandbox.
     """
@@ -194,7 +195,10 @@ LATER_CHAPTER_STUB = f"raise ImportError({CHAPTER_ABSENT!r})\n"
 
 
 def make_view(folder: Path, stems: tuple[str, ...]) -> None:
-    """Write the package with these chapters and no other into ``folder``."""
+    """Write the package as a submission may import it: these chapters, and no checks.
+
+    The other chapters say, when they are imported, that they come later.
+    """
     source, place = Path(attncourse.__file__).parent, folder / "attncourse"
     folder.mkdir(mode=0o755)
     place.mkdir(mode=0o755)
@@ -237,7 +241,7 @@ class Layer(nn.Module):
 
 
 class Nobody:
-    """A connection to nobody."""
+    """A connection on which nobody listens."""
 
     def sendall(self, data: bytes) -> None:
         """Send nothing."""
@@ -245,10 +249,10 @@ class Nobody:
 
 
 def rehearse_worker() -> None:
-    """Have a worker do what its likes will be asked for.
+    """Have a worker in this process do what every worker will be asked for.
 
-    Python and torch set up much when something is done for the first times. Workers inherit what
-    is there by then; what they set up themselves goes with each of them.
+    Python and torch set up much when something is done for the first times. Workers inherit what is
+    there by then; what they set up themselves goes with each of them.
     """
     import numpy as np
 
@@ -273,12 +277,12 @@ def rehearse_worker() -> None:
             encoder = Encoder(repr)
             encoder.buffers.append(b"")
             encoder.buffers[0] = json.dumps([encoder.encode(case)]).encode()
-            target = worker.number_of(worker.namespace[name])
+            target = worker.handle_of(worker.namespace[name])
             about = {"target": target, "names": ["a", "b"], "forbids": forbids, "seeds": None}
             ask_worker(worker, "cases", encoder.buffers, careful=False, **about)
 
 
 def ask_worker(worker: Worker, op: str, buffers: tuple | list = (), **request: Any) -> None:
-    """Have a worker answer one request, whose reply goes to nobody."""
+    """Have a worker answer one request; its reply is dropped."""
     request |= {"op": op, "id": "", "limit": 60.0, "drop": []}
-    worker.answer(request, [memoryview(buffer) for buffer in buffers])
+    worker.answer_request(request, [memoryview(buffer) for buffer in buffers])
