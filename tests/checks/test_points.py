@@ -218,7 +218,7 @@ def test_a_known_mistake_in_a_wrong_form_is_two_slips(name, form):
     assert points_of_answer(ATTENTION, both, 3) == verdict.earned  # asked why or not
 
 
-def test_a_slip_beside_another_width_keeps_what_the_width_leaves():
+def test_a_slip_beside_another_width_keeps_something():
     exercise = ALL["transformer.FeedForward"]
     name = "the activation in the wrong place"
     slip = next(m.wrong for m in exercise.mistakes if m.name == name)
