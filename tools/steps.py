@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from docutils import nodes
+from sphinx.transforms.post_transforms import SphinxPostTransform
 
 WRITTEN = re.compile(
     r"(?P<words>.+?)\s*<((?P<page>\w+)/)?(?P<figure>[\w-]+):\s*(?P<steps>[^<>]+)>", re.DOTALL
@@ -72,15 +73,44 @@ def do(name, rawtext, text, lineno, inliner, options=None, content=None):
 def open_words(writer, node):
     """Write the beginning of words that set a figure."""
     look = {"type": "button", "class": "attn-do", "data-do": node["address"]}
+    if "after" in node:
+        writer.body.append('<span class="attn-keep">')
     writer.body.append(writer.starttag(node, "button", "", **look))
 
 
 def close_words(writer, node):
     """Write the end of words that set a figure."""
     writer.body.append("</button>")
+    if "after" in node:
+        writer.body.append(f"{node['after']}</span>")
+
+
+class KeepPunctuation(SphinxPostTransform):
+    """Keeps a comma with the words before it: a browser may break a line behind a button."""
+
+    default_priority = 900
+
+    def run(self, **_):
+        """Hand each button of words the punctuation that follows it."""
+        keep_punctuation(self.document)
+
+
+def keep_punctuation(document: nodes.Element) -> None:
+    """Move punctuation behind words that set a figure into them, as ``after``."""
+    for words in list(document.findall(Words)):
+        siblings = words.parent.children
+        follows = siblings.index(words) + 1
+        if follows == len(siblings) or not isinstance(siblings[follows], nodes.Text):
+            continue
+        text = str(siblings[follows])
+        rest = text.lstrip(".,;:!?)”")
+        if rest != text:
+            words["after"] = text[: len(text) - len(rest)]
+            words.parent.replace(siblings[follows], nodes.Text(rest))
 
 
 def setup(app):
     """Register words that set a figure with Sphinx."""
     app.add_role("do", do)
     app.add_node(Words, html=(open_words, close_words))
+    app.add_post_transform(KeepPunctuation)

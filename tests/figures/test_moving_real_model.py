@@ -12,6 +12,7 @@ import threading
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -22,7 +23,7 @@ pytest.importorskip("gguf")
 from attncourse.circuits import logit_lens, patched, sink_mask, without_edges, without_heads
 from attncourse.data import kept
 from attncourse.figures import moving
-from attncourse.figures.moving.figure import lean
+from attncourse.figures.moving.figure import lean, lean_sheet
 from attncourse.figures.moving.real_model import DECISIONS, FILE, SIZE, WORKER
 from attncourse.figures.prose_numbers import compare_prose
 from attncourse.figures.theme import read_asset
@@ -320,7 +321,7 @@ def test_the_code_is_small_and_the_file_is_the_pinned_one():
     assert (FILE, SIZE) == (PINNED.name, PINNED.size)
     names = (*WORKER, "score_sum", "real_model_address", "real_model")
     scripts = [lean(read_asset(f"moving/{name}.js")) for name in names]
-    sheets = [read_asset(f"moving/{name}.css") for name in ("score_sum", "real_model")]
+    sheets = [lean_sheet(read_asset(f"moving/{name}.css")) for name in ("score_sum", "real_model")]
     # A tenth of it writes addresses of whole states and sets them in one pass.
     assert sum(map(len, [*scripts, *sheets])) < 84_700
     with pytest.raises(ValueError, match="texts: expected texts to try, got"):
@@ -791,6 +792,149 @@ def test_an_arc_that_is_pressed_says_why(figure):
     figure.button("Why this score?").click()
     ready(figure)
     assert not box.is_visible()
+
+
+def test_a_score_names_its_largest_and_its_least_product(figure):
+    """By their numbers, which stand in the picture, too; the line says which score is shown."""
+    figure.button("Why this score?").click()
+    ready(figure)
+    products = np.array(figure.figure.evaluate("root => root.why.products"))
+    box = figure.figure.get_by_role("group", name="Why this score")
+    most, least = int(products.argmax()), int(products.argmin())
+    said = re.search(
+        r"Largest product .* [(]number (\d+)[)], least .* [(]number (\d+)[)]", box.inner_text()
+    )
+    assert [int(n) for n in said.groups()] == [most, least]
+    assert box.locator("svg g text").all_text_contents() == [str(n) for n in sorted({most, least})]
+    before = figure.says
+    assert "; without the rotation in this head alone, " in before
+    figure.button("Rotation").click()
+    ready(figure)
+    assert ", without the rotation in this head alone; with it " in figure.says
+    numbers = [re.findall(r"[−\d.]+, a weight of [\d.]+", text) for text in (before, figure.says)]
+    assert numbers[0] == numbers[1][::-1]
+    assert len(numbers[0]) == 2
+
+
+def test_without_a_goal_the_score_is_that_of_an_arc(figure):
+    """The list begins with the first piece; where no arc leads there, the thickest is explained."""
+    figure.figure.evaluate("root => root.take(['order=layer'])")
+    ready(figure)
+    heads = figure.figure.locator("[data-part=rank]")
+    for rank in range(1, 5):
+        heads.fill(str(rank))
+        row = figure.now["row"]
+        if row[0] < 0.03:
+            break
+    else:
+        pytest.skip("every head looks at the first piece")
+    figure.button("Why this score?").click()
+    ready(figure)
+    why = figure.figure.evaluate("root => root.why")
+    assert why["seen"][why["chosen"]] == int(np.argmax(row))
+
+
+def test_what_had_to_wait_for_the_model_is_done_once_it_is_there(opened, path):
+    reader = opened(moving.real_model())
+    reader.figure.locator(".rm-words button").last.wait_for()
+    ready(reader)
+    reader.figure.locator(".rm-words button").nth(6).click()
+    reader.figure.locator("[data-part=key]").select_option("1")
+    ready(reader)
+    reader.button("Why this score?").click()
+    ready(reader)
+    assert reader.says.startswith("Shown is one kept text. Load the model")
+    beside = reader.figure.locator("[role=status]").get_by_role("button", name="Load")
+    with reader.page.expect_file_chooser() as chooser:  # from a folder; from a server it loads
+        beside.click()
+    chooser.value.set_files(path)
+    reader.page.wait_for_function(
+        "() => document.querySelector('[data-part=loading]').hidden", timeout=60_000
+    )
+    reader.page.wait_for_function(
+        "() => document.querySelector('[role=status]').textContent.includes('The score is')"
+    )
+    ready(reader)
+    assert reader.figure.get_by_role("group", name="Why this score").is_visible()
+    assert reader.now["query"] == 6
+    assert reader.figure.locator("[data-part=key]").input_value() == "1"
+
+
+def test_an_edge_that_is_cut_shows_in_its_buttons(figure):
+    here, everywhere = figure.button("cut in this head"), figure.button("cut in all heads")
+    pressed = lambda: [b.get_attribute("aria-pressed") for b in (here, everywhere)]  # noqa: E731
+    assert pressed() == ["false", "false"]
+    everywhere.click()
+    ready(figure)
+    assert pressed() == ["true", "true"]
+    count = len(figure.now["way"]["cuts"])
+    here.click()  # takes the cut back in this head
+    ready(figure)
+    assert pressed() == ["false", "false"]
+    assert len(figure.now["way"]["cuts"]) == count - 1
+    assert figure.says.startswith("Taken back in head ")
+    everywhere.click()
+    ready(figure)
+    assert pressed() == ["true", "true"]
+    figure.figure.locator("[data-part=key]").select_option("1")  # another edge
+    ready(figure)
+    assert pressed() == ["false", "false"]
+    figure.figure.locator("[data-part=key]").select_option("0")
+    ready(figure)
+    everywhere.click()
+    ready(figure)
+    assert figure.now["way"]["cuts"] == []
+    assert figure.says.startswith("Taken back in all heads. ")
+
+
+def test_the_line_says_what_became_of_the_word(figure):
+    """Its chance before and now, where another one is the likeliest."""
+    for last in range(1, int(figure.figure.locator("[data-part=rank]").get_attribute("max"))):
+        figure.figure.evaluate("(root, steps) => root.take(steps)", [f"off=0-{last}"])
+        ready(figure)
+        nexts = figure.now["next"]
+        was = max(nexts, key=lambda one: one["before"])
+        if was["id"] != nexts[0]["id"]:
+            break
+        assert ", now " not in figure.says
+    assert was["id"] != nexts[0]["id"]
+    row = figure.figure.locator(".rm-next tr").nth(nexts.index(was))
+    now, before = row.locator("td").all_inner_texts()[-2:]
+    assert figure.says.endswith(f", {before}, now {now}.")
+
+
+def test_the_table_of_sentences_says_what_is_in_it(figure):
+    figure.button("halves").click()
+    ready(figure)
+    caption = figure.figure.locator(".rm-tried caption").inner_text()
+    assert re.fullmatch("The next 12 pieces after .*, the likeliest each time", caption)
+
+
+def test_an_address_without_a_text_is_the_first_texts(figure):
+    write(figure, "Seven otters met. They sorted pebbles.")
+    figure.figure.evaluate("root => root.take(['temperature=0.5'])")
+    ready(figure)
+    assert figure.figure.locator("textarea").input_value() == SENTENCE
+    assert figure.figure.locator("[data-part=temperature-now]").inner_text() == "0.5"
+    write(figure, "Seven otters met. They sorted pebbles.")
+    figure.figure.evaluate("root => root.take(['each!'])")  # of the reader's own text
+    ready(figure)
+    assert figure.figure.locator("textarea").input_value().startswith("Seven")
+
+
+def test_numbers_are_written_alike_from_the_first_and_never_broken(opened, path):
+    reader = loaded(opened(moving.real_model([SENTENCE]), width=390, has_touch=True), path)
+    shown = [
+        reader.figure.locator(f"[data-part={n}-now]").inner_text() for n in ("temperature", "topp")
+    ]
+    assert shown == ["1.0", "1.00"]
+    tag = "() => document.activeElement.tagName"
+    assert reader.page.evaluate(tag) != "TEXTAREA"  # a phone's keyboard would come
+    reader.figure.locator(".rm-words button").nth(2).click()
+    ready(reader)
+    text = reader.figure.locator("[role=status]").text_content()
+    assert "\u00a0%" in text
+    assert " %" not in text
 
 
 def test_the_first_heads_of_an_order_against_orders_by_lot(figure, model):

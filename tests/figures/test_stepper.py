@@ -329,6 +329,28 @@ def test_a_value_touches_no_caption(browser, width):
 
 
 @needs_browser
+@pytest.mark.parametrize("width", [1280, 390, 320])
+def test_a_keys_name_is_whole_where_there_is_room(browser, width):
+    reader = FigureReader(browser, attention_stepper(**NUMBERS, tokens=TOKENS), width=width)
+    reader.button("Whole").click()
+    reader.figure.locator('[data-at="s2"]').click()
+    names = reader.figure.locator(".ss-rivals tbody th")
+    names.evaluate_all(
+        """(all, names) => all.forEach((one, i) => { one.textContent = names[i]; })""",
+        ["3: ␣France", "1: ␣capital", "3: ␣because"],
+    )
+    cut = "all => all.map(one => one.scrollWidth - one.clientWidth)"
+    if width > 320:
+        assert names.evaluate_all(cut) == [0, 0, 0]
+    bar = reader.figure.locator(".ss-rivals tbody td:last-child").first
+    assert bar.bounding_box()["width"] >= 25
+    table = reader.figure.locator(".ss-rivals")
+    right = "one => one.getBoundingClientRect().right"
+    assert table.evaluate(right) <= reader.figure.locator(".am-stage").evaluate(right)
+    reader.close()
+
+
+@needs_browser
 @pytest.mark.parametrize(("width", "narrow"), [(1280, False), (390, True)])
 def test_it_says_where_numbers_can_be_changed(browser, width, narrow):
     """On a phone the numbers stand in two of the stages only, and the scores in others."""

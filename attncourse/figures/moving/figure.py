@@ -1,6 +1,7 @@
 """The parts of every moving figure: a first state, its numbers, a script that computes."""
 
 import json
+import re
 from html import escape
 
 from attncourse.figures.theme import has, modes, read_asset
@@ -39,7 +40,7 @@ class Moving:
         )
         names = (*self.before, self.name)
         sheets = [f"moving/{name}.css" for name in names]
-        style += "".join(read_asset(sheet) for sheet in sheets if has(sheet))
+        style = lean_sheet(style + "".join(read_asset(sheet) for sheet in sheets if has(sheet)))
         scripts = "\n".join(lean(read_asset(f"moving/{name}.js")) for name in names)
         script = (
             f"(() => {{\n{lean(read_asset('moving/moving.js'))}\n"
@@ -65,3 +66,9 @@ def lean(script: str) -> str:
     """Return a script as pages carry it: without indentation and lines that are comments."""
     lines = map(str.strip, script.splitlines())
     return "\n".join(line for line in lines if line and not line.startswith(("//", "/*")))
+
+
+def lean_sheet(sheet: str) -> str:
+    """Return a style sheet as pages carry it: without indentation and spare blanks."""
+    squeezed = re.sub(r"\s*([{};,])\s*|(?<=[\w-]:)\s+", r"\1", sheet)
+    return re.sub(r"(?<=[{};])& (?=[.:[])", "", squeezed).replace(";}", "}")  # & is implied there

@@ -62,7 +62,9 @@ def count_bytes_and_operations(n: int) -> dict[str, int]:
 def power(number: float) -> str:
     """Return a number with two figures and a power of ten."""
     digits, exponent = f"{number:.1e}".split("e+")
-    return f"{digits} · 10" + str(int(exponent)).translate(str.maketrans("0123456789", RAISED))
+    return f"{digits}\u00a0·\u00a010" + str(int(exponent)).translate(
+        str.maketrans("0123456789", RAISED)
+    )
 
 
 def size_in_words(amount: float) -> str:

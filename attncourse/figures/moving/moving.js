@@ -30,8 +30,8 @@ const draw = (name, given = {}, ...children) => {
 };
 /** What finds a part of a figure by the name that controls.py gave it. */
 const partsOf = root => name => root.querySelector(`.am-stage [data-part="${name}"]`);
-/** What the figure says, for everybody and for screen readers. */
-const tell = (root, text) => { root.querySelector(".am-say").textContent = text; };
+/** What the figure says, for everybody and for screen readers; no line breaks inside a number. */
+const tell = (root, text) => { root.querySelector(".am-say").textContent = text.replaceAll(" %", "\u00a0%").replaceAll(" · 10", "\u00a0·\u00a010"); };
 /** An arrow between two points, in the colour of a role, as markup. */
 const arrow = (x, y, tipX, tipY, role, thick = 1.5) => {
   const long = Math.hypot(tipX - x, tipY - y) || 1, size = Math.min(6 + thick, long) / long;

@@ -1,9 +1,10 @@
 // What a reader does with the model of real_model_engine.js, which computes in a worker.
-const part = partsOf(root), all = name => [...root.querySelectorAll(`.am-stage [data-part="${name}"]`)], STOP = {};
+const part = partsOf(root), line = root.querySelector(".am-say"), stage = root.querySelector(".am-stage"), all = name => [...stage.querySelectorAll(`[data-part="${name}"]`)], STOP = {};
 const RIGHT = Object.assign({off: [], cuts: []}, ...data.decisions.map(one => one.options[0][1]));
 /** A piece in a table, with its spaces, and in a sentence. */
 const marked = text => text.replaceAll("\n", "↵").replaceAll(" ", "␣"), plain = text => text.trim() || marked(text), quoted = text => `“\u2068${plain(text)}\u2069”`;
 const onPress = (name, does) => { part(name).onclick = does; };
+const write = (name, text) => { part(name).textContent = text; };
 const text = part("text"), above = document.documentElement.dataset.content_root, folder = location.protocol === "file:" || above === undefined;
 let worker = null, asked = 0, run = 0, over = 0, waiting = new Map(), about = null;
 let way = RIGHT, begun = [], written = [], pieces = [], query = 0, keyAt = 0, order = "previous", ranked = [], place = 0, weights = [], length = 0, writing = false, side = 18, wide = 0, sorted = "", sortedChanged = false, wanted = false;
@@ -31,19 +32,25 @@ const ask = root.ask = (job, given = {}, seen = null) => new Promise((done, fail
 });
 /** Whether all that was begun is over. */
 root.still = () => run > 0 && over === run;
-/** The button that is being pressed: it shows that what it began goes on. */
-let pressed = null;
+/** The button that is being pressed: it shows that what it began goes on; and the one that has to wait for the model. */
+let pressed = null, wish = null;
 root.addEventListener("click", event => { pressed = event.target.closest("button"); }, true);
 root.addEventListener("click", () => { pressed = null; });
+/** Behind what the figure says a button that loads the model, which then does what was pressed. */
+const offerLoad = button => {
+  if (button && button !== part("load")) wish = {button, query, keyAt, head: current()[0]};
+  line.append(" ", make("button", {textContent: "Load", onclick: () => part(folder ? "file" : "load").click()}));
+};
 /** Runs what takes a while in place of what runs; what was stopped says nothing, what is refused says why. */
 const during = async work => {
   const button = pressed;
+  wish = null;
   worker?.postMessage({stop: asked});
   writing = false;
-  part("on").textContent = "Write on";
-  const mine = ++run, slow = setTimeout(() => { root.querySelector(".am-stage").ariaBusy = true; if (button) button.ariaBusy = true; }, 300);
+  write("on", "Write on");
+  const mine = ++run, slow = setTimeout(() => { stage.ariaBusy = true; if (button) button.ariaBusy = true; }, 300);
   const current = () => { if (mine !== run) throw STOP; };
-  try { await work(async (...given) => { current(); const answer = await ask(...given); current(); return answer; }); } catch (error) {
+  try { await work(async (job, given, seen) => { current(); const answer = await ask(job, {ids: ids(), way, ...given}, seen); current(); return answer; }); } catch (error) {
     if (error !== STOP && mine === run) tell(root, error.message);
     // What was to change has not changed.
     if (about?.kept && error !== STOP) {
@@ -52,12 +59,13 @@ const during = async work => {
       part("because").hidden = true;
       setFirst(0);
       part("model").classList.toggle("rm-old", text.value !== data.kept.text);
+      if (mine === run) offerLoad(button);
     }
   }
   clearTimeout(slow);
   if (button) button.ariaBusy = null;
   over++;
-  if (mine === run) { root.querySelector(".am-stage").ariaBusy = false; fit(); }
+  if (mine === run) { stage.ariaBusy = false; fit(); }
   return mine === run;
 };
 
@@ -66,7 +74,7 @@ const loads = on => { part("model").inert = on; for (const name of ["progress", 
 /** Shows the model of which `about` tells. */
 const ready = () => {
   part("model").hidden = false;
-  part("bars").before(root.querySelector(".am-say"));
+  part("bars").before(line);
   const numbers = {...about, base: about.base.toLocaleString("en")};
   data.decisions.forEach((one, i) => all(`switch${i}`).forEach((button, k) => { button.textContent = one.options[k][0].replace(/\{(\w+)\}/g, (_, key) => numbers[key]); }));
   all("kind")[1].disabled = about.system === undefined;
@@ -79,7 +87,7 @@ const keep = said => data.kept && during(async get => {
   await encode(get);
   if (said) tell(root, said);
 });
-const load = given => during(async get => {
+const loadModel = given => during(async get => {
   // What was typed a moment ago would stop it; it is read once the model is there.
   clearTimeout(typing);
   loads(true);
@@ -97,9 +105,19 @@ const load = given => during(async get => {
   ready();
   part("about").textContent = `${about.name}: ${about.layers} layers of ${about.heads} heads, ${about.vocab.toLocaleString("en")} pieces. Loaded in ${shown(about.seconds, 1)} s.`
     + (about.fast ? "" : " This browser has no WebAssembly with SIMD, so everything takes many times as long.");
-  text.focus();
+  // On a phone its keyboard would come.
+  if (!matchMedia("(pointer:coarse)").matches) text.focus();
   await encode(get);
 });
+/** Loads the model, and then does what had to wait for it, where it was asked. */
+const load = async given => {
+  const wished = wish;
+  if (!await loadModel(given) || !wished || about.kept) return;
+  ({query, keyAt} = wished);
+  place = Math.max(0, ranked.findIndex(([head]) => head === wished.head));
+  await during(look);
+  wished.button.click();
+};
 const address = folder ? "" : new URL(above + data.file, location.href).href;
 onPress("load", () => load({url: address}));
 part("file").onchange = event => { if (event.target.files.length) load({file: event.target.files[0]}); event.target.value = ""; };
@@ -128,16 +146,16 @@ root.waits = () => {
 
 // --- text, pieces, the next word ---
 /** Which button of a group is down, and to put one down. */
-const downOf = name => all(name).findIndex(one => one.ariaPressed === "true"), putDown = (name, k) => all(name).forEach((one, i) => { one.ariaPressed = String(i === k); });
+const downOf = name => all(name).findIndex(one => one.ariaPressed === "true"), putDown = (name, k) => all(name).forEach((one, i) => { one.ariaPressed = i === k; });
 const ids = () => [...begun, ...written], isChanged = () => JSON.stringify(way) !== JSON.stringify(RIGHT), chat = () => downOf("kind") === 1;
-const drawing = () => ({ids: ids(), way, temperature: +part("temperature").value, topP: +part("topp").value});
+const drawing = () => ({temperature: +part("temperature").value, topP: +part("topp").value});
 const headName = head => `${Math.floor(head / about.heads)}.${head % about.heads}`;
 /** Reads the text anew, from its beginning: its pieces. */
 const cutText = async get => {
   const answer = await get("encode", {text: text.value, chat: chat()}), count = answer.ids.length;
   const wrong = !text.value.trim() ? "Write something: a model goes on with what is there." : count > about.most - 16
     ? `These are ${count.toLocaleString("en")} pieces, and a text has room for ${about.most - 16}. Take some away.` : "";
-  text.ariaInvalid = String(!!wrong);
+  text.ariaInvalid = !!wrong;
   // What stands there is another text's.
   part("model").classList.toggle("rm-old", !!wrong || wanted && about.kept);
   if (wrong) throw new Error(wrong);
@@ -159,7 +177,7 @@ const show = async (get, first = "", fresh = false, seen = ({left, layer}) => { 
   root.now = {ids: ids(), way, next, none, ms, read};
   const [best] = next, before = next.reduce((a, b) => b.before > a.before ? b : a), likeliest = none ? "No numbers come out." : `Likeliest next: ${quoted(best.text)}, ${percent(best.p)}`;
   bars(next, none, before);
-  tell(root, `${first}${likeliest}${none ? "" : isChanged() ? `; before the changes: ${quoted(before.text)}, ${percent(before.before)}.` : "."}`);
+  tell(root, `${first}${likeliest}${none ? "" : isChanged() ? `; before the changes: ${quoted(before.text)}, ${percent(before.before)}${before === best ? "" : `, now ${percent(before.p)}`}.` : "."}`);
   words();
   caption();
   await look(get);
@@ -207,7 +225,7 @@ onPress("on", () => {
   if (writing) return during(get => show(get, "Stopped. "));
   during(async get => {
     writing = true;
-    part("on").textContent = "Stop";
+    write("on", "Stop");
     tell(root, "Writing …");
     const began = performance.now(), from = written.length;
     let why = "There is no more room. ";
@@ -221,7 +239,7 @@ onPress("on", () => {
       root.perPiece = (performance.now() - began) / (written.length - from);
     }
     writing = false;
-    part("on").textContent = "Write on";
+    write("on", "Write on");
     await show(get, why);
   });
 });
@@ -230,10 +248,10 @@ let typing = 0;
 text.oninput = () => { clearTimeout(typing); typing = setTimeout(anew, 250); };
 const anew = first => { clearTimeout(typing); part("out").replaceChildren(); return during(get => encode(get, first)); };
 for (const button of all("example")) button.onclick = () => { const back = clean(); order = "previous"; text.value = button.value; anew(back); };
-const asks = i => { part("asks").textContent = i ? "Your question" : "Your text"; };
+const asks = i => { write("asks", i ? "Your question" : "Your text"); };
 pick(root, "kind", i => { asks(i); anew(); });
-const SAMPLING = ["temperature", "topp"], sampling = name => { part(`${name}-now`).textContent = shown(+part(name).value, name === "topp" ? 2 : 1); };
-for (const name of SAMPLING) part(name).oninput = () => { sampling(name); if (begun.length) during(show); };
+const SAMPLING = ["temperature", "topp"], sampling = name => { write(`${name}-now`, shown(+part(name).value, name === "topp" ? 2 : 1)); };
+for (const name of SAMPLING) sampling(name), part(name).oninput = () => { sampling(name); if (begun.length) during(show); };
 
 // --- pieces, arcs, heads ---
 const words = () => {
@@ -250,11 +268,11 @@ const weight = (head, j) => j < length ? weights[head * length + j] : 0, current
 const choices = (name, some, at) => { part(name).replaceChildren(...some.map((piece, j) => make("option", {value: j, textContent: `${j}: ${marked(piece)}`}))); part(name).value = at; };
 /** Where the chosen piece looks, in all heads. */
 const look = async get => {
-  ({weights, length} = await get("row", {ids: ids(), way, query}));
+  ({weights, length} = await get("row", {query}));
   if (keyAt >= length) keyAt = 0;
   choices("key", pieces.slice(0, length), keyAt);
-  part("asker").textContent = quoted(pieces[query]);
-  part("edge").textContent = `${quoted(pieces[query])} → ${quoted(pieces[keyAt])}`;
+  write("asker", quoted(pieces[query]));
+  write("edge", `${quoted(pieces[query])} → ${quoted(pieces[keyAt])}`);
   part("order").querySelector("[value=word]")?.remove();
   part("order").append(make("option", {value: "word", textContent: `from “${plain(pieces[query])}” to “${plain(pieces[keyAt])}”`}));
   part("order").value = order;
@@ -268,7 +286,7 @@ const arcs = () => {
   buttons.forEach((word, j) => {
     const w = weight(head, j);
     word.style.background = w ? `color-mix(in srgb,var(--key) ${Math.round(w * 60)}%,transparent)` : "";
-    word.ariaPressed = String(j === query);
+    word.ariaPressed = j === query;
     word.tabIndex = j === query ? 0 : -1;
     word.ariaLabel = j < length ? `${plain(pieces[j])}, ${shown(100 * w, 0)} %` : plain(pieces[j]);
   });
@@ -285,10 +303,11 @@ const arcs = () => {
     return `<path ${way} style="stroke-width:${1 + 5 * w};opacity:${.5 + .5 * w}"/><path class="rm-press" data-key="${j}" ${way}><title>Why this score?</title></path>`;
   }).join("");
   const off = way.off.includes(head), layer = Math.floor(head / about.heads);
-  part("name").textContent = `head ${headName(head)}`;
+  write("name", `head ${headName(head)}`);
   part("rank").value = place + 1;
-  part("head").textContent = `Switch head ${headName(head)} ${off ? "on" : "off"}`;
-  part("layer").textContent = `Switch all of layer ${layer} ${ofLayer(layer).every(h => way.off.includes(h)) ? "on" : "off"}`;
+  write("head", `Switch head ${headName(head)} ${off ? "on" : "off"}`);
+  write("layer", `Switch all of layer ${layer} ${ofLayer(layer).every(h => way.off.includes(h)) ? "on" : "off"}`);
+  for (const [name, some] of [["cut", [head]], ["cutall", allHeads()]]) part(name).ariaPressed = isCut(some);
   const box2 = part("field"), here = box2.querySelector(".rm-here");
   if (here) {
     here.style.left = `${place % box2.across * side - 2}px`;
@@ -307,7 +326,7 @@ const ofLayer = layer => Array.from({length: about.heads}, (_, h) => layer * abo
 /** All maps as one mask, through which the ink of the page is seen; a head that is off is faint. */
 const field = async (get, fresh = false) => {
   side = innerWidth < 480 ? 16 : 18;
-  const size = side - 2, answer = await get("field", {ids: ids(), way, order, query, key: keyAt, side: size}), {cells, pictures} = answer;
+  const size = side - 2, answer = await get("field", {order, query, key: keyAt, side: size}), {cells, pictures} = answer;
   const [head] = current();
   // Who switches heads off, one after the other, goes on where they were.
   const scores = new Map(answer.ranked), kept = !fresh && sorted === String(ids());
@@ -337,7 +356,7 @@ const sort = () => during(async get => { await look(get); await field(get, true)
 onPress("sort", sort);
 part("order").onchange = () => { order = part("order").value; sort(); };
 const keyed = async get => { await look(get); if (order === "word") await field(get, true); };
-part("key").onchange = () => { keyAt = +part("key").value; during(async get => { await keyed(get); await because(get, ""); }); };
+part("key").onchange = () => { keyAt = +part("key").value; askWhy(); };
 onPress("find", async () => { order = "word"; await sort(); inSight(part("words")); });
 const chosen = at => { place = at; arcs(); said(); if (whyOpen() && !writing) during(because); };
 part("rank").oninput = event => chosen(+event.target.value - 1);
@@ -356,18 +375,18 @@ const isDown = name => part(name).ariaPressed === "true", whyOpen = () => isDown
 const because = async (get, first = null) => {
   part("because").hidden = !whyOpen();
   if (!whyOpen()) return;
-  const [head] = current(), key = keyAt, {seen, by, plain: unturned, turned} = await get("why", {ids: ids(), way, query, head}), at = seen.indexOf(key);
+  const [head] = current(), key = keyAt, {seen, by, plain: unturned, turned} = await get("why", {query, head}), at = seen.indexOf(key);
   part("turned").disabled = way.positions === "none";
   const title = `Head ${headName(head)}: ${quoted(pieces[query])} → ${quoted(pieces[key])}`, label = all("switch0")[downOf("switch0")].textContent;
-  part("pair").textContent = title;
+  write("pair", title);
   root.why = null;
-  part("both").textContent = "";
+  write("both", "");
   if (at < 0) { part("sum").replaceChildren("This edge is cut, or hidden by mask or window: it has no score."); return; }
   const names = seen.map(j => `${j}: ${marked(pieces[j])}`), given = isDown("turned") ? turned : unturned;
   root.why = {...scoreSum(part("sum"), {...given, names, chosen: at, by, divided: label === "none" ? "not divided" : label}), head, seen};
-  const [one, other] = [turned, unturned].map(({query, keys}) => { const {scores, weights} = scoreRow(query, keys, by); return `${shown(scores[at])}, a weight of ${percent(weights[at])}`; });
-  const told = `The score is ${one}${part("turned").disabled ? "" : `; without the rotation, in this place alone, ${other}`}.`;
-  part("both").textContent = told;
+  const down = isDown("turned"), [one, other] = (down ? [turned, unturned] : [unturned, turned]).map(({query, keys}) => { const {scores, weights} = scoreRow(query, keys, by); return `${shown(scores[at])}, a weight of ${percent(weights[at])}`; });
+  const bare = "without the rotation in this head alone", told = `The score is ${one}${part("turned").disabled ? "" : down ? `; ${bare}, ${other}` : `, ${bare}; with it ${other}`}.`;
+  write("both", told);
   if (first === null) return;
   tell(root, `${first}${title}. ${told}`);
   inSight(part("because"));
@@ -377,15 +396,23 @@ const inSight = node => {
   const {top, bottom} = node.getBoundingClientRect(), low = innerHeight - part("strip").offsetHeight;
   if (top < 50 || bottom > low) node.scrollIntoView({block: bottom - top < low - 110 ? "center" : "start"});
 };
-const press = name => { part(name).ariaPressed = String(!isDown(name)); during(get => because(get, "")); };
-onPress("why", () => press("why"));
-onPress("turned", () => press("turned"));
+/** The score of an edge, once what hangs on the edge is there. */
+const askWhy = (before = keyed) => during(async get => { await before(get); await because(get, ""); });
+const press = (name, before) => { part(name).ariaPressed = !isDown(name); askWhy(before); };
+onPress("why", () => {
+  // Where no key was chosen, that of the thickest arc.
+  const {row} = root.now, unseen = !whyOpen() && !keyAt && row[0] < .03;
+  if (unseen) keyAt = row.indexOf(Math.max(...row));
+  press("why", unseen ? keyed : look);
+});
+onPress("turned", () => press("turned", look));
 onPress("words", event => {
   const {key} = event.target.dataset;
   if (key === undefined) return;
   keyAt = +key;
-  part("why").ariaPressed = "true";
-  during(async get => { await keyed(get); await because(get, ""); });
+  pressed = part("why");
+  pressed.ariaPressed = "true";
+  askWhy();
 });
 
 // --- what is changed ---
@@ -408,7 +435,9 @@ const withCuts = (heads, i = query, j = keyAt) => {
   return [...way.cuts, ...heads.map(head => [head, i, j]).filter(one => !known.has(String(one)))];
 };
 const inHeads = heads => heads.length === 1 ? `head ${headName(heads[0])}` : heads.length === about.layers * about.heads ? "all heads" : `${heads.length} heads`;
-const cut = heads => alter({cuts: withCuts(heads)}, `Cut in ${inHeads(heads)}: ${quoted(pieces[query])} does not look at ${quoted(pieces[keyAt])}. `);
+/** Whether the chosen edge is cut in all of these heads. */
+const isCut = heads => withCuts(heads).length === way.cuts.length;
+const cut = heads => isCut(heads) ? alter({cuts: way.cuts.filter(([head, i, j]) => i !== query || j !== keyAt || !heads.includes(head))}, `Taken back in ${inHeads(heads)}. `) : alter({cuts: withCuts(heads)}, `Cut in ${inHeads(heads)}: ${quoted(pieces[query])} does not look at ${quoted(pieces[keyAt])}. `);
 onPress("cut", () => cut([current()[0]]));
 onPress("cutall", () => cut(allHeads()));
 /** The edges that are cut, each with its heads. */
@@ -453,7 +482,7 @@ const undo = (i, k) => {
     if (k) await comes(get, i, way);
   });
 };
-const goesOn = async (get, way) => { const {ids: more, text} = await get("goesOn", {ids: ids(), way, count: COUNT}); return more.length ? text.replaceAll("\n", "↵") : "nothing: no numbers come out, or the text ends"; };
+const goesOn = async (get, way) => { const {ids: more, text} = await get("goesOn", {way, count: COUNT}); return more.length ? text.replaceAll("\n", "↵") : "nothing: no numbers come out, or the text ends"; };
 let of = "", rows = [], halted = "";
 /** Says behind the table's caption if it is not whole, or the text above is another by now. */
 const caption = () => {
@@ -468,7 +497,7 @@ const comes = async (get, i, way, first = "") => {
   rows = [...rows.filter(row => row.words !== words), {words, text, page, note}];
   root.tried = rows;
   const whole = pieces.join("").replaceAll("\n", "↵"), end = whole.length > 60 ? `… ${whole.slice(-60)}` : whole;
-  part("tried").replaceChildren(make("table", {className: "rm-tried"}, make("caption", {}, `The ${COUNT} likeliest pieces after ${quoted(end)}`, ""), ...rows.map(row => make("tr", {},
+  part("tried").replaceChildren(make("table", {className: "rm-tried"}, make("caption", {}, `The next ${COUNT} pieces after ${quoted(end)}, the likeliest each time`, ""), ...rows.map(row => make("tr", {},
     make("th", {scope: "row"}, row.words, row.note || "", ...row.page && above !== undefined ? [" ", linked(make("a", {textContent: `(${+row.page.slice(0, 2)})`, ariaLabel: `chapter ${+row.page.slice(0, 2)}`}), row.page)] : []), make("td", {dir: "auto"}, row.text)))));
   tell(root, `${first}${words}${note}. It goes on: “${text}”; as it is: “${rows[0].text}”.`);
 };
@@ -506,23 +535,23 @@ onPress("back", putBack);
 const COUNTS = [0, 1, 2, 4, 8, 16, 32, 64], DRAWS = 10, firstOf = k => ranked.slice(0, k).map(([head]) => head).sort((a, b) => a - b);
 const setFirst = k => {
   part("first").value = k;
-  part("first-now").textContent = !k && way.off.length ? `${way.off.length} off, not this order’s first` : k;
+  write("first-now", !k && way.off.length ? `${way.off.length} off, not this order’s first` : k);
 };
-part("first").oninput = event => { part("first-now").textContent = event.target.value; };
+part("first").oninput = event => { write("first-now", event.target.value); };
 part("first").onchange = async event => {
   const k = +event.target.value;
-  await alter({off: firstOf(k)}, `The first ${k} heads of this order are off. `, ({layer}) => { part("first-now").textContent = `${k}: layer ${layer} of ${about.layers} …`; });
+  await alter({off: firstOf(k)}, `The first ${k} heads of this order are off. `, ({layer}) => { write("first-now", `${k}: layer ${layer} of ${about.layers} …`); });
   changes();
 };
 /** Progress in the button that was pressed. */
-const counted = (name, total) => { const words = part(name).textContent; return [({tried}) => { part(name).textContent = `${tried} of ${total} …`; }, () => { part(name).textContent = words; }]; };
+const counted = (name, total) => { const words = part(name).textContent; return [({tried}) => { write(name, `${tried} of ${total} …`); }, () => { write(name, words); }]; };
 onPress("curve", async () => {
   const counts = COUNTS.filter(k => k <= ranked.length), [progress, over] = counted("curve", 1 + (counts.length - 1) * (1 + DRAWS));
   await during(async get => {
     const {id, text} = root.now.next.reduce((a, b) => b.before > a.before ? b : a), heads = ranked.map(([head]) => head);
     const drawn = Array.from({length: DRAWS}, () => heads.map(head => [random(), head]).sort((a, b) => a[0] - b[0]).map(([, head]) => head)), orders = [heads, ...drawn];
     const lists = [[], ...orders.flatMap(order => counts.slice(1).map(k => order.slice(0, k)))];
-    const chances = await get("without", {ids: ids(), way: {...way, off: []}, lists, id}, progress), part1 = counts.length - 1;
+    const chances = await get("without", {way: {...way, off: []}, lists, id}, progress), part1 = counts.length - 1;
     const curves = orders.map((_, i) => [chances[0], ...chances.slice(1 + i * part1, 1 + (i + 1) * part1)]), [own, ...lots] = curves;
     root.curve = {counts, curves, id, orders};
     const at = counts.indexOf(Math.min(8, counts.at(-1))), middle = lots.map(one => one[at]).sort((a, b) => a - b);
@@ -552,7 +581,7 @@ onPress("carry", async () => {
   const [progress, over] = counted("carry", about.layers);
   await during(async get => {
     await bothTexts(get);
-    const from = +part("from").value, to = +part("to").value, {answers, runs, rows} = await get("carry", {ids: ids(), other: others, from, to, way}, progress);
+    const from = +part("from").value, to = +part("to").value, {answers, runs, rows} = await get("carry", {other: others, from, to}, progress);
     const [own, other] = answers.map(({text}) => quoted(text)), [mine, theirs] = [0, 1].map(i => rows.map(row => row[i])), turned = rows.findIndex(([a, b]) => b > a), back = rows.findLastIndex(([a, b]) => b > a);
     root.carried = {answers, runs, rows, from, to};
     const told = answers[0].id === answers[1].id ? `Both texts go on with ${own}: take another.`
@@ -567,7 +596,7 @@ onPress("carry", async () => {
 // --- the lens ---
 /** A column a piece, a row a layer: what the model would say if it stopped there. */
 const lens = async get => {
-  if (about.kept) await get("lens", {ids: ids(), way, query});
+  if (about.kept) await get("lens", {query});
   const first = Math.max(0, Math.min(query, pieces.length - 24)), shownPieces = pieces.slice(first, first + 24), box = part("lens").querySelector(".am-wide");
   const table = make("table", {className: "rm-lens"}, make("thead", {}, make("tr", {}, make("td"), ...shownPieces.map((piece, j) => make("th", {scope: "col", className: first + j === query ? "am-query" : ""}, marked(piece))))),
     make("tbody", {}, ...Array.from({length: about.layers + 1}, (_, layer) => make("tr", {}, make("th", {scope: "row"}, layer ? `after ${layer - 1}` : "no layer"), ...shownPieces.map(() => make("td"))))));
@@ -575,7 +604,7 @@ const lens = async get => {
   root.lens = [];
   for (const j of [query - first, ...shownPieces.keys()]) {
     if (root.lens[first + j]) continue;
-    const {rows} = await get("lens", {ids: ids(), way, query: first + j});
+    const {rows} = await get("lens", {query: first + j});
     root.lens[first + j] = rows;
     rows.forEach(({text, p}, layer) => {
       const cell = table.tBodies[0].rows[layer].cells[j + 1];
@@ -588,5 +617,5 @@ const lens = async get => {
   box.scrollLeft = 1e5;
 };
 part("lens").ontoggle = () => { if (part("lens").open && begun.length) during(async get => { await lens(get); const row = root.lens[query]; tell(root, `Under ${quoted(pieces[query])} the last layer says ${quoted(row.at(-1).text)}; it stands first from layer ${row.length - 2 - [...row].reverse().findIndex(one => one.id !== row.at(-1).id) + 1} on.`); }); };
-part("loading").after(root.querySelector(".am-say"));
+part("loading").after(line);
 keep();

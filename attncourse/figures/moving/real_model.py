@@ -25,7 +25,7 @@ MODEL_FOLDER = "model"  # beside the book's pages
 KEPT_HINT = (
     "Below is kept what it makes of one text: press words, choose heads. Loaded, it is yours."
 )
-WANTED = "Load the model: then it is set as the words or the address say."
+WANTED = "Load the model: then it is set as you asked."
 MEMORY = "200 to 450"  # megabytes, the file among them, by the length of the text; in Chromium
 EXAMPLE_PROMPTS = (
     "My cat is small, cute, and fluffy. She",
@@ -37,8 +37,8 @@ EXAMPLE_PROMPTS = (
 # In labels {…} are sizes of the model that is loaded.
 DECISIONS = (
     ("Scale", "07_scaling", (
-        ("÷ √{dHead}", {"scale": "root"}), ("none", {"scale": "none"}),
-        ("÷ {dHead}", {"scale": "d_k"}), ("÷ √{d}", {"scale": "d_model"}))),
+        ("÷\u00a0√{dHead}", {"scale": "root"}), ("none", {"scale": "none"}),
+        ("÷\u00a0{dHead}", {"scale": "d_k"}), ("÷\u00a0√{d}", {"scale": "d_model"}))),
     ("Mask", "10_masking", (
         ("causal", {"mask": "causal"}), ("none", {"mask": "none"}),
         ("not itself", {"mask": "strict"}))),
@@ -186,7 +186,8 @@ def real_model_text(text: str) -> str:
             f"{escape(text)}</textarea></label>"
         )
         + '<p class="rm-out" data-part="out" dir="auto"></p>'
-        + '<p class="rm-head">Pieces, and what the chosen one looks at</p>'
+        + '<p class="rm-head">Pieces, and what the chosen one looks at: press a piece, or an arc'
+        "</p>"
         '<div class="rm-words" data-part="words" role="group" aria-label="Pieces"></div>'
     )
 
@@ -231,8 +232,8 @@ def real_model_maps() -> str:
         + controls(button("head", "Head off"), button("layer", "Layer off"))
         + controls(
             '<span>The edge <span data-part="edge"></span>:</span>',
-            button("cut", "cut in this head"),
-            button("cutall", "cut in all heads"),
+            button("cut", "cut in this head", False),
+            button("cutall", "cut in all heads", False),
             button("why", "Why this score?", False),
         )
         + '<div data-part="because" hidden><p class="rm-head" data-part="pair"></p>'

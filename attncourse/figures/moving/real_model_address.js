@@ -42,8 +42,8 @@ const SETS = {
   "head!"() { way = {...way, off: toggled([current()[0]])}; },
   "cut!"() { way = {...way, cuts: withCuts([current()[0]])}; },
   "cutall!"() { way = {...way, cuts: withCuts(allHeads())}; },
-  why(value) { part("why").ariaPressed = String(value === "true"); },
-  turned(value) { part("turned").ariaPressed = String(value !== "false"); },
+  why(value) { part("why").ariaPressed = value === "true"; },
+  turned(value) { part("turned").ariaPressed = value !== "false"; },
 };
 const ASIDE = "kind text written temperature topp other from to".split(" "), CHOOSES = ["order", "word", "key"];
 const parsed = step => { const at = step.indexOf("="); return at < 0 ? [step, ""] : [step.slice(0, at), step.slice(at + 1)]; };
@@ -51,7 +51,8 @@ const parsed = step => { const at = step.indexOf("="); return at < 0 ? [step, ""
 const beginFrom = async (get, given) => {
   if (given.kind ?? given.text) putDown("kind", +(given.kind ?? 0));
   asks(downOf("kind"));
-  if (given.text !== undefined) text.value = given.text;
+  // An address leaves the first text out; one that only presses keeps what stands there.
+  if (Object.keys(given).length) text.value = given.text ?? text.defaultValue;
   for (const name of SAMPLING) if (given[name] !== undefined) { part(name).value = given[name]; sampling(name); }
   part("why").ariaPressed = "false";
   order = "previous"; keyAt = place = 0;
@@ -81,7 +82,7 @@ root.take = async steps => {
     const put = async () => {
       if (!unsorted) return;
       unsorted = false;
-      ranked = order === "layer" ? allHeads().map(head => [head, 0]) : (await get("field", {ids: ids(), way, order, query, key: keyAt, side: 1})).ranked;
+      ranked = order === "layer" ? allHeads().map(head => [head, 0]) : (await get("field", {order, query, key: keyAt, side: 1})).ranked;
       sorted = String(ids());
       sortedChanged = isChanged();
       place = 0;

@@ -14,7 +14,7 @@ const readAs = async (way, ids, breathe, tell) => {
   await model.read(session, ids, breathe, tell);
   return session;
 };
-const LOAD = "This is kept for one text, as it is. Load the model, and it computes whatever you ask.";
+const LOAD = "Shown is one kept text. Load the model for this.";
 /** What is kept of one text, in the model's place before it is loaded: where all heads look, and what comes next. */
 class Kept {
   constructor({text, ids, pieces, maps, next, about}) {
@@ -56,7 +56,7 @@ const most = (numbers, count) => {
 /** A piece as it looks; bytes that are no character as numbers. */
 const seen = id => {
   const text = model.pieces.decode([id]), hex = b => b.toString(16).toUpperCase().padStart(2, "0");
-  return text.includes("\ufffd") ? `⟨${[...model.pieces.tokens[id]].map(sign => hex(BYTE.get(sign))).join(" ")}⟩` : text;
+  return text.includes("\ufffd") ? `⟨${[...model.pieces.tokens[id]].map(sign => hex(BYTE.get(sign))).join("\u00a0")}⟩` : text;
 };
 /** The file from the browser's store, or from the book's server into it. */
 const kept = async (url, tell) => {
