@@ -161,7 +161,7 @@ def test_an_answer_comes_word_by_word(opened):
     assert answer.inner_text() == "She"
     reader.button("Next word").click()
     assert answer.inner_text() == "She did"
-    assert "25.0 %" in reader.says
+    assert "25.0\u00a0%" in reader.says
     assert reader.now == {"together": 0.85, "place": 1}
     reader.button("All").click()
     assert reader.button("All").is_disabled()

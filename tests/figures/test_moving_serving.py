@@ -155,7 +155,7 @@ def test_steps_are_chosen_by_keyboard_and_mouse(opened):
         assert (
             f"{len(day['held'])} questions are answered, {len(day['waiting'])} wait" in reader.says
         )
-        assert f"fill {100 * tokens / 84:.0f} % of the room" in reader.says
+        assert f"fill {100 * tokens / 84:.0f}\u00a0% of the room" in reader.says
     reader.figure.locator("[data-part=who]").focus()
     reader.page.keyboard.press("Home")
     first = reader.now["held"][0]

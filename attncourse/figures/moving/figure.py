@@ -28,7 +28,8 @@ class Moving:
         ``body`` is its HTML before that, ``moves`` says what a reader can move.
         """
         self.name, self.title, self.body, self.moves, self.data = name, title, body, moves, data
-        self.says, self.before = says, before
+        self.says = says.replace(" %", "\u00a0%")  # as the scripts say it: no line ends there
+        self.before = before
 
     def __repr__(self) -> str:
         """Return what a saved notebook holds as plain text."""
