@@ -46,7 +46,7 @@ c.GenerateAssignment.exporter_class = "attncourse.grading.nbgrader.steps.Variant
 
 # The judge reads and grades a submission; nbgrader saves what it finds in the graded notebook.
 c.Autograde.exporter_class = "attncourse.grading.nbgrader.steps.JudgeExporter"
-# c.JudgeExporter.follow_on = False  # what is right but for calling a wrong answer earns nothing
+# c.JudgeExporter.follow_on = False  # what fails by a wrong answer that it calls earns nothing
 c.Autograde.pre_convert_hook = "attncourse.grading.nbgrader.steps.accept_renamed"
 c.Autograde.sanitize_preprocessors = ["nbgrader.preprocessors.CheckCellMetadata"]
 c.Autograde.autograde_preprocessors = [

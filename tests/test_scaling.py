@@ -156,6 +156,7 @@ RIGHT = {
         scale_einops,
         lambda scores, d_k: scores * d_k**-0.5,
         lambda scores, d_k: scores / torch.sqrt(torch.tensor(d_k, dtype=scores.dtype)),
+        lambda scores, d_k: scores / torch.sqrt(torch.tensor(d_k)),  # a root in float32
         lambda scores, d_k: torch.divide(scores, np.sqrt(d_k)),
         lambda scores, d_k: (scores.double() / math.sqrt(d_k)).to(scores.dtype),
     ],

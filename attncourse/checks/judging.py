@@ -224,9 +224,12 @@ def passes_fresh_cases(exercise: Exercise, implementation: Callable) -> bool:
 def is_one_slip(exercise: Exercise, finding: Finding, trials: tuple[Trial, ...], seed: int) -> bool:
     """True if one mistake is all that is wrong with an answer that is not an empty one.
 
-    The exercise knows the mistake, or all numbers are right and only their form is wrong.
+    The exercise knows the mistake, which may be made in one branch only, or all numbers are right
+    and only their form is wrong. A change of the code that mends everything does not count: a grade
+    has no code in which to look for one, and gives the same points.
     """
-    known = finding.all and (finding.in_form or finding.mistake in exercise.mistakes)
+    is_known = finding.in_form or finding.in_branch or finding.mistake in exercise.mistakes
+    known = finding.all and is_known
     return known and answers_something(exercise, trials, seed)
 
 
@@ -315,7 +318,7 @@ def criteria_once_mended(exercise: Exercise, finding: Finding) -> tuple[Criterio
     if not finding.mended:
         return ()
     criteria = judge_criteria(exercise, finding.mended)
-    if finding.rest not in {mistake.name for mistake in exercise.mistakes}:
+    if not finding.alone and finding.rest not in {m.name for m in exercise.mistakes}:
         return criteria
     failed = [c for c in criteria if not c.passed and not c.waits]
     return criteria_paid_once(tuple(replace(c, follows=c in failed[1:]) for c in criteria))
@@ -543,6 +546,8 @@ def array_in_a_line(array: np.ndarray) -> str:
 
 def trials_due_to(finding: Finding, trials: tuple[Trial, ...]) -> tuple[Trial, ...]:
     """Return the trials that are wrong only until the mistake is mended; all if none are."""
+    if finding.shown_by:
+        return finding.shown_by
     pairs = zip(trials, finding.mended, strict=True) if finding.mended else ()
     due = tuple(trial for trial, mended in pairs if trial.wrong and not mended.wrong)
     return due or trials

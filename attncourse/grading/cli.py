@@ -3,6 +3,7 @@
 import atexit
 import gc
 import os
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -438,10 +439,17 @@ def new_term(
     db: str | None = DB,
 ) -> None:
     """Move a term's work, gradebook and all, to terms/NAME, and begin the next one."""
+    from attncourse.grading.course.variants import PUBLISHED
     from attncourse.grading.term.moving import begin_term
 
-    place = begin_term(course, name, db)
-    print(f"the term is in {place}: attncourse report ASSIGNMENT --course {place} reads it")
+    place, varied = begin_term(course, name, db)
+    said = shlex.quote(str(place))
+    print(f"the term is in {place}: attncourse report ASSIGNMENT --course {said} reads it")
+    for assignment, variant in varied.items():
+        print(
+            f"exercises/{assignment} is still in the variant {variant}, and {PUBLISHED} is asked "
+            f"for: attncourse release {assignment}, or with --variant {variant}"
+        )
     print("next: attncourse roster class.csv")
 
 

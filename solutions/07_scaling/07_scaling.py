@@ -99,7 +99,8 @@ check("scaling.score_variance", score_variance)
 # | `d_k` | whole number | the width of these queries and keys |
 # | returns | `(..., m, n)` | |
 #
-# *Fine print:* numbers come in float64 and in float32; d_k needs no guard.
+# *Fine print:* numbers come in float64 and in float32; d_k needs no guard, and its root may be a
+# float32.
 #
 # <!-- hints: scale_scores -->
 #

@@ -4,11 +4,13 @@ import inspect
 
 import numpy as np
 import pytest
+import torch
 
 from attncourse.checks import examine, exercises
 from attncourse.checks.exercise import parts_of
 from attncourse.checks.explaining.diagnosis import Finding
 from attncourse.checks.judging import are_two_slips, judge, points_of_answer
+from attncourse.checks.trying.compare import dtype_name
 from attncourse.checks.trying.outcome import is_tensor
 from attncourse.checks.trying.trials import try_out
 
@@ -75,6 +77,56 @@ def test_one_wrong_of_three_results_keeps_the_others():
         assert 2 * verdict.earned >= verdict.possible
 
 
+# The answer is asked about a function that is handed over, and converts nothing of its own.
+OF_A_FUNCTION = {"masking.leak"}
+
+
+def converted(value, old, new):
+    """A value in which all arrays of one dtype have another one."""
+    if is_tensor(value) or isinstance(value, np.ndarray):
+        if dtype_name(value) != old:
+            return value
+        return value.to(getattr(torch, new)) if is_tensor(value) else value.astype(new)
+    if type(value) in (tuple, list):
+        return type(value)(converted(part, old, new) for part in value)
+    if type(value) is dict:
+        return {key: converted(part, old, new) for key, part in value.items()}
+    return value
+
+
+def rounded_inside(reference):
+    """The right answer, in which float64 becomes float32 and back."""
+
+    def answer(*args, **options):
+        given = args, options
+        narrow = converted(given, "float64", "float32")
+        result = reference(*narrow[0], **narrow[1])
+        wide = any("float64" in dtype_name(x) for x in arrays_in(given))
+        return converted(result, "float32", "float64") if wide else result
+
+    answer.__signature__ = inspect.signature(reference)
+    return answer
+
+
+def arrays_in(value):
+    """The arrays in a value."""
+    if is_tensor(value) or isinstance(value, np.ndarray):
+        return [value]
+    parts = value.values() if isinstance(value, dict) else value
+    return [a for part in parts for a in arrays_in(part)] if is_container(value) else []
+
+
+def is_container(value) -> bool:
+    return isinstance(value, tuple | list | dict)
+
+
+@pytest.mark.parametrize("exercise", FUNCTIONS, ids=lambda e: e.target)
+def test_single_precision_inside_is_one_slip(exercise):
+    """Also where large numbers nearly cancel, so that little is left of seven digits."""
+    earned = points_of_answer(exercise, rounded_inside(exercise.reference), 1)
+    assert 4 * earned >= exercise.points or exercise.target in OF_A_FUNCTION
+
+
 ATTENTION = ALL["kqv.scaled_dot_product_attention"]
 
 
@@ -136,6 +188,62 @@ def test_a_slip_beside_an_error_keeps_what_the_error_leaves(target, slip, error)
     assert sum(c.earned for c in follows) == sum(c.possible for c in follows) // 2
     assert 0 < verdict.earned <= min(one.earned for one in alone)
     assert points_of_answer(ALL[target], both, 3) == verdict.earned  # asked why or not
+
+
+FORMS = {
+    "the dtype is another one": lambda result: result.float(),
+    "single precision inside": lambda result: result.float().to(result.dtype),
+    "the gradient of query is cut off": lambda result: result.detach(),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", ["no scale", "the mask is inverted"])
+def test_a_known_mistake_in_a_wrong_form_is_two_slips(name, form):
+    wrong = next(m.wrong for m in ATTENTION.mistakes if m.name == name)
+
+    def in_form(answer):
+        def formed(query, key, value, mask=None, *, scale=None):
+            return FORMS[form](answer(query, key, value, mask, scale=scale))
+
+        return formed
+
+    both = in_form(wrong)
+    verdict = examine(ATTENTION.target, both, seed=3)
+    assert (verdict.diagnosis.name, verdict.rest) == (name, form)
+    alone = [points_of_answer(ATTENTION, one, 3) for one in (wrong, in_form(ATTENTION.reference))]
+    assert 0 < verdict.earned <= min(alone)
+    if form != "single precision inside":  # how the right numbers are rounded is not known
+        assert verdict.earned + verdict.worth == alone[1]
+    assert points_of_answer(ATTENTION, both, 3) == verdict.earned  # asked why or not
+
+
+def test_a_slip_beside_another_width_keeps_something():
+    exercise = ALL["transformer.FeedForward"]
+    name = "the activation in the wrong place"
+    slip = next(m.wrong for m in exercise.mistakes if m.name == name)
+    compose, chosen = parts_of(slip)
+    twice = compose(**chosen, width=lambda d_model, d_ff: d_ff or 2 * d_model)
+    verdict = examine(exercise.target, twice, seed=3)
+    assert verdict.diagnosis.name == name
+    assert verdict.rest == "another width where d_ff is left out"
+    assert 0 < verdict.earned < points_of_answer(exercise, slip, 3)
+
+
+def test_a_known_mistake_in_one_branch_is_one_slip():
+    exercise = ALL["transformer.EncoderBlock"]
+    wrong = next(m.wrong for m in exercise.mistakes if m.name == "a norm at the wrong branch")
+
+    def wrong_in_pre_norm(*sizes, pre_norm=True, **options):
+        return (wrong if pre_norm else exercise.reference)(*sizes, pre_norm=pre_norm, **options)
+
+    verdict = examine(exercise.target, wrong_in_pre_norm, seed=3)
+    assert verdict.diagnosis.name == "a norm at the wrong branch"
+    assert verdict.diagnosis.explanation.endswith("that is so except where `pre_norm=False`.")
+    shown, *follows = [c for c in verdict.criteria if not c.passed]
+    assert shown.earned == 0
+    assert sum(c.earned for c in follows) == sum(c.possible for c in follows) // 2 > 0
+    assert points_of_answer(exercise, wrong_in_pre_norm, 3) == verdict.earned  # asked why or not
 
 
 def test_what_is_said_before_the_long_search_is_what_is_earned():

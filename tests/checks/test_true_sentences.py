@@ -9,15 +9,17 @@ import torch
 
 from attncourse import transformer
 from attncourse.checks import examine, exercises
-from attncourse.checks.exercise import Criterion
+from attncourse.checks.exercise import Case, Criterion
 from attncourse.checks.explaining.symptoms.looks import symptom_beside_mistake, symptom_in_form
 from attncourse.checks.explaining.symptoms.nearly_right import (
     batch_axes_unprovided,
     right_to_single_precision,
 )
+from attncourse.checks.explaining.symptoms.results import first_result_right
 from attncourse.checks.judging import judge, judge_criteria, points_of_answer
 from attncourse.checks.showing.verdict import FOLLOWS_NOTE, KEEPS_HALF
-from attncourse.checks.trying.trials import try_out
+from attncourse.checks.trying.outcome import Outcome
+from attncourse.checks.trying.trials import Trial, try_out
 
 ALL = exercises()
 
@@ -204,6 +206,39 @@ def test_right_numbers_in_another_form_are_one_slip():
     assert [c.follows for c in failed] == [False, *[True] * (len(failed) - 1)]
     assert sum(c.earned for c in failed) == sum(c.possible for c in failed[1:]) // 2 > 0
     assert points_of_answer(exercise, in_single_precision, 11) == verdict.earned  # asked why or not
+
+
+def test_of_many_parts_those_that_are_wrong_are_named_alone():
+    """A block has two dozen gradients: nobody reads the names of all that are right."""
+    names = ["the output", "the share", *(f"the gradient of {letter}" for letter in "abcde")]
+
+    def said_of(*wrong):
+        want = {name: np.arange(3.0) for name in names}
+        got = {name: numbers[::-1] if name in wrong else numbers for name, numbers in want.items()}
+        criterion, case = Criterion("values", 1), Case()
+        outcomes = (Outcome("value", value=value) for value in (want, got))
+        return first_result_right((Trial(criterion, case, *outcomes),)).text
+
+    assert said_of("the share").endswith("and all else is right")
+    assert said_of("the share").startswith("the share is ")
+    many = said_of(*names[1:])
+    assert many.startswith("the output is right, but the share, the gradient of a and 4 others are")
+
+
+class FiveTimesAsWide(ALL["transformer.FeedForward"].reference):
+    """A width that no known mistake has, beside another mistake, which the first case shows."""
+
+    def __init__(self, d_model, d_ff=None, activation=None, bias=True):
+        super().__init__(d_model, d_ff or 5 * d_model, activation, bias)
+
+    def forward(self, x):
+        return super().forward(x).abs()
+
+
+def test_the_example_shows_what_is_named():
+    verdict = examine("transformer.FeedForward", FiveTimesAsWide, seed=3)
+    assert verdict.diagnosis.name == "W_1.weight has another shape"
+    assert "your module has W_1.weight of shape" in verdict.example
 
 
 def test_what_ends_in_an_error_is_not_said_to_follow():

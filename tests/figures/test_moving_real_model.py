@@ -834,7 +834,7 @@ def test_without_a_goal_the_score_is_that_of_an_arc(figure):
     assert why["seen"][why["chosen"]] == int(np.argmax(row))
 
 
-def test_what_had_to_wait_for_the_model_is_done_once_it_is_there(opened, path):
+def test_what_waited_for_the_model_is_done_once_it_is_there(opened, path):
     reader = opened(moving.real_model())
     reader.figure.locator(".rm-words button").last.wait_for()
     ready(reader)
@@ -922,7 +922,7 @@ def test_an_address_without_a_text_is_the_first_texts(figure):
     assert figure.figure.locator("textarea").input_value().startswith("Seven")
 
 
-def test_numbers_are_written_alike_from_the_first_and_never_broken(opened, path):
+def test_numbers_are_written_alike_and_never_broken(opened, path):
     reader = loaded(opened(moving.real_model([SENTENCE]), width=390, has_touch=True), path)
     shown = [
         reader.figure.locator(f"[data-part={n}-now]").inner_text() for n in ("temperature", "topp")

@@ -860,6 +860,14 @@ def test_the_class_is_entered_and_what_changes_is_told(course, tmp_path):
     ]
 
 
+def test_a_class_is_the_first_that_a_new_gradebook_has(course, tmp_path):
+    lines = [f"{s.id},{s.last},{s.first},,{s.canvas}" for s in CLASS[:3]]
+    people = roster(tmp_path, *lines, head=HEADS)
+    done = run("roster", people, "--db", f"sqlite:///{tmp_path / 'new.db'}", cwd=course)
+    assert done.stdout.splitlines() == ["3 students: 3 new, 0 changed, 0 as before"]
+    assert not (course / "gradebook.db").exists()
+
+
 def test_those_without_a_name_are_told(course, tmp_path):
     lines = [f"{s.id},{s.last},{s.first},,{s.canvas}" for s in CLASS[:3]]
     lines[1] = f"{ALAN.id},,,,{ALAN.canvas}"

@@ -27,6 +27,7 @@ from attncourse.grading.course.extensions import (
     read_extensions,
     write_extensions,
 )
+from attncourse.grading.course.settings import read_settings
 from attncourse.grading.errors import UserError
 from attncourse.grading.gradebook.assignments import record_assignment
 from attncourse.grading.gradebook.connection import find_gradebook, open_gradebook
@@ -206,6 +207,24 @@ def test_a_date_without_a_zone_is_never_guessed():
     config.Assignments.due = "tomorrow"
     with pytest.raises(UserError, match=r"c.Assignments.due: expected \{"):
         due_of(config, NAME)
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        ({"nbgrader_config.py": "c = get_config()\n1 / 0\n"}, "nbgrader_config.py, line 2: Zero"),
+        ({"course_settings.py": "\n\nd.x = 1\n"}, "course_settings.py, line 3: NameError"),
+        ({"course_settings.py": "c.x = (\n"}, "course_settings.py, line 1: SyntaxError"),
+        ({"course_settings.py": "import own\n", "own.py": "1 / 0\n"}, "own.py, line 1: Zero"),
+    ],
+)
+def test_a_fault_in_the_settings_names_the_file_and_the_line(tmp_path, files, words):
+    loads = 'c = get_config()\nload_subconfig("course_settings.py")\n'
+    for name, text in ({"nbgrader_config.py": loads} | files).items():
+        (tmp_path / name).write_text(text)
+    with pytest.raises(UserError) as told:
+        read_settings(tmp_path)
+    assert str(told.value).startswith(f"cannot read {tmp_path}/{words}")
 
 
 def test_lengths_are_said_as_people_say_them():

@@ -245,7 +245,7 @@ def test_totals_weigh_drop_and_excuse(term):
     totals = {row[0]: row[head.index("total") - 1] for row in read(done.path)[1:]}
     assert totals == {"ada": "62.5", "bob": "75", "cy": "12.5"}
     assert done.remarks == (
-        "03_last is not in weights.csv, and not in the totals",
+        "not in weights.csv, and not in the totals: 03_last",
         "nothing is graded of 04_none yet: it is not in the totals",
     )
 
@@ -257,6 +257,10 @@ def test_totals_weigh_drop_and_excuse(term):
         ("assignment,weight\n01_small,x\n", "line 2: expected numbers"),
         ("assignment,weight\n01_small,nan\n", "line 2: expected numbers"),
         ("assignment,weight,drop\n01_small,1,-1\n", "line 2: expected numbers"),
+        (
+            "assignment,weight,group,drop\n01_small,1,a,1\n02_more,1,b,1\n03_last,1,a,2\n",
+            "line 4: the group a has its drop in another line already",
+        ),
         ("assignment,weight\n01_small,1\n01_small,1\n", "line 3: .* in no other line"),
         ("assignment,weight,excused\n01_small,1,bop\n", "called bop; did you mean bob|bop.*bob"),
     ],

@@ -63,6 +63,18 @@ def test_a_term_ends_and_is_read_where_it_is(course):
     refuses(run("new-term", "../x", cwd=course), "a term's name is that of a folder")
 
 
+def test_a_new_term_tells_of_exercises_still_in_a_variant(course):
+    (course / "variants.toml").write_text(f'"{NAME}" = "bits"\n"02_gone" = "bits"\n')
+    (course / "exercises" / NAME).mkdir(parents=True, exist_ok=True)
+    said = run("new-term", "autumn 2026", cwd=course).stdout.splitlines()
+    assert said[0].endswith("--course 'terms/autumn 2026' reads it")
+    assert said[1:] == [
+        f"exercises/{NAME} is still in the variant bits, and published is asked for: "
+        f"attncourse release {NAME}, or with --variant bits",
+        "next: attncourse roster class.csv",
+    ]
+
+
 def grade(course) -> str:
     done = run("grade", NAME, "--unsafe-no-sandbox", cwd=course)
     assert done.returncode == 0, done

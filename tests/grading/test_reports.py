@@ -45,9 +45,11 @@ from attncourse.grading.results.class_results import (
 from attncourse.grading.results.page import HERE, class_page
 from attncourse.grading.results.summary import Summary, histogram, quartiles
 from attncourse.grading.results.terminal import (
+    MAX_COLUMN_WIDTH,
     MAX_LINE_WIDTH,
     at_a_glance,
     class_table,
+    first_rows,
     own_verdicts,
     wide_console,
 )
@@ -614,3 +616,11 @@ def test_only_most_are_called_most(tmp_path, points, said):
     write_gradebook(write_reports(tmp_path, reports), reports)
     shown = class_page(Summary(class_results(tmp_path, NAME)))
     assert f"<figcaption>{said}</figcaption>" in shown
+
+
+def test_a_table_in_a_pipe_is_no_wider_than_a_page():
+    console = Console(width=1000, file=io.StringIO())
+    console.print(first_rows(("mistake", "why", "students#"), [("word " * 40, "word " * 50, "3")]))
+    lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
+    assert max(map(len, lines)) <= 2 * MAX_COLUMN_WIDTH + 20
+    assert " ".join(lines).count("word") == 40 + 50

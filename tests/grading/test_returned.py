@@ -449,6 +449,23 @@ def test_each_thing_that_cannot_be_done_is_one_line(tmp_path):
             give_feedback(course, NAME, download=zipped)
 
 
+def test_another_assignments_download_is_refused(tmp_path):
+    """The same students have a place in it, by their names."""
+    course = course_of_two(tmp_path)
+    (course / "solutions" / "02_other").mkdir()
+    ends = "_assignsubmission_file_"
+    own = {f"Ada X_1{ends}/{NAME}.ipynb": small(add=ADD)}
+    others = {f"{who} X_{n}{ends}/02_other.ipynb": b"" for n, who in enumerate(("Bob", "Cy"), 2)}
+    zipped = download(tmp_path, own | others)
+    words = "is 02_other's: 2 notebooks in it are called so, and 1 01_small; attncourse feedback 02"
+    with pytest.raises(UserError, match=words):
+        give_feedback(course, NAME, download=zipped)
+    assert not (course / "reports" / NAME / "feedback-moodle.zip").exists()
+    few = own | {f"Bob X_2{ends}/any.ipynb": small(), f"Cy X_3{ends}/02_other.ipynb": b""}
+    give_feedback(course, NAME, download=download(tmp_path, few))
+    assert (course / "reports" / NAME / "feedback-moodle.zip").exists()
+
+
 def test_a_disk_that_refuses_is_told_once(tmp_path):
     """Every page would be refused, each in its own words."""
     course = course_of_two(tmp_path)

@@ -99,7 +99,7 @@ def test_counts_of_draws_are_counts():
 
 
 @pytest.mark.parametrize("stem", [stem for stem in STEMS if small_cases_of(stem)])
-def test_small_cases_come_out_right_and_can_be_followed(stem):
+def test_small_cases_are_right_and_can_be_followed(stem):
     for target in small_cases_of(stem):
         exercise = exercises()[target]
         small = with_small_cases(exercise, exercise.reference)
@@ -109,7 +109,7 @@ def test_small_cases_come_out_right_and_can_be_followed(stem):
             assert not example_problem(DrillExample(**example_of(small, trial))), trial.case.shown
 
 
-def test_what_a_small_case_s_note_says_is_not_shown_beside_it():
+def test_what_a_small_case_s_note_says_is_not_shown_again():
     """Of a block with plain weights the note says which; of others they are all there."""
     block = example_case_of("transformer-EncoderBlock-10").example
     assert [one["name"] for one in block.inputs] == ["x"]
@@ -122,7 +122,7 @@ def example_case_of(drill_id: str):
     return example_case(next(d for d in EVERY if d.id == drill_id), MADE_WITH)
 
 
-def test_a_name_with_the_same_result_gives_way_to_another():
+def test_a_name_with_the_same_result_gives_way():
     drill = next(d for d in drills_of("kqv") if d.name == "no scale")
     case = example_case(drill, MADE_WITH)
     outcomes = case.outcomes([m.name for m in exercises()[drill.exercise].mistakes])

@@ -24,7 +24,7 @@ from helpers.project import ROOT, run_tool
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 HERE = "https://example.org/owner/course"
-MOST = 1_900_000  # bytes of the wheel: a student on a slow line waits twelve seconds for it
+MOST = 1_950_000  # bytes of the wheel: a student on a slow line waits twelve seconds for it
 
 
 def wheel(version: str) -> str:

@@ -46,7 +46,7 @@ def test_punctuation_stays_with_the_words_before_it():
     assert texts == ["Then ", " or ", " So ", " and "]
 
 
-class Writer:
+class PageWriter:
     """What Sphinx's writer gives to the two functions."""
 
     def __init__(self):
@@ -58,7 +58,7 @@ class Writer:
 
 @pytest.mark.skipif(BROWSER is None, reason=ABSENT)
 def test_no_line_begins_with_a_comma(browser):
-    writer = Writer()
+    writer = PageWriter()
     for child in paragraph("Then ", "*open a score", ", or change").children:
         if isinstance(child, Words):
             open_words(writer, child)

@@ -237,6 +237,15 @@ OVERLAPPING = (
     {"the rows are not normalised", "the edges are not renormalised"},
     {"punctuation is dropped", "marks are deleted before the words are split"},
     {"no warm-up", "the larger of the two"},
+    # what two readers found of larger faults that bring a smaller one along
+    {"all sines, then all cosines", "a reshape that keeps the wrong order"},
+    {"all sines, then all cosines", "a pair is not sine and cosine"},
+    {"classes from the predictions", "classes that are only predicted count too"},
+    {"two classes alone", "classes that are only predicted count too"},
+    {"two classes alone", "a class is left out"},
+    {"blocks, not windows", "the columns sum to 1"},
+    {"the mask is inverted", "a token does not see itself"},
+    {"the mask is inverted", "the old keys are shut out"},
 )
 
 

@@ -275,12 +275,8 @@ OF_ATTENTION = (
     .by(factor=lambda q, k, other: q.shape[-3] ** -0.5),
     *(s.naming(d_k="d_head") for s in (*mistakes.OF_THE_SCALE, mistakes.SCALED_AFTERWARDS)),
     *(
-        one.by(normalize=lambda s: s)
-        if one is mistakes.NO_SOFTMAX
         # where a whole column is masked, it matters what was filled in
-        else one.by(one.ways[0] | mistakes.filled_with(-1e9))
-        if one in OVER_OTHERS
-        else one
+        one.by(one.ways[0] | mistakes.filled_with(-1e9)) if one in OVER_OTHERS else one
         for one in mistakes.OF_THE_SOFTMAX
     ),
     mistakes.NEITHER.naming(d_k="d_head"),

@@ -250,11 +250,14 @@ EXERCISE = exercise(
         coding,
         mistake("""one scale for the whole array
             You take the least and the greatest of all numbers. Each block has its own: a large
-            number elsewhere must not make its steps coarser.""").by(ends=of_everything),
+            number elsewhere must not make its steps coarser.""")
+        .by(ends=of_everything)
+        .by(ends=of_everything, each=lambda numbers, block: numbers.flatten()[0]),
         mistake("""one scale for each row
-            You take the least and the greatest of the row. Each block of it has its own.""").by(
-            ends=of_each_row
-        ),
+            You take the least and the greatest of the row. Each block of it has its own.""")
+        .by(ends=of_each_row)
+        .by(ends=of_each_row, each=lambda numbers, block: numbers[..., :1, 0])
+        .by(ends=of_each_row, each=lambda numbers, block: numbers[..., 0, 0]),
         mistake("""one scale for a block of all rows
             You take the ends over the batch as well. A block is so many neighbours of one row.
         """).by(ends=of_each_place),

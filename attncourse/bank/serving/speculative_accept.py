@@ -153,6 +153,25 @@ def greatest(weights: list, rng) -> int:
     return weights.index(max(weights))
 
 
+def by_torch() -> dict[str, Callable]:
+    """Return the options in which numbers and tokens are drawn as most answers draw them.
+
+    Where a token that never should come may come by chance, it comes in the same calls as there.
+    """
+
+    def multinomial(weights: list, rng) -> int:
+        return int(torch.multinomial(torch.tensor(weights).double(), 1, generator=rng))
+
+    def chance(rng):
+        return torch.rand((), generator=rng).item()
+
+    return {"chance": chance, "draw": multinomial, "draw_again": multinomial}
+
+
+def sizes_of_difference(p: list, q: list, token: int) -> list:
+    return [abs(a - b) for a, b in zip(p, q, strict=True)]
+
+
 def larger_parts(p: list, q: list, token: int) -> list:
     return [max(a - b, 0) for a, b in zip(p, q, strict=True)]
 
@@ -346,7 +365,8 @@ EXERCISE = exercise(
             mistake("""p − q is not cut off at 0
                 p − q is negative where the draft says a token too often. Negative numbers are no
                 probabilities, and neither is their size: `(p − q).clamp(min=0)`.""")
-            .by(missing=lambda p, q, token: [abs(a - b) for a, b in zip(p, q, strict=True)])
+            .by(missing=sizes_of_difference)
+            .by(missing=sizes_of_difference, **by_torch())
             .by(missing=lambda p, q, token: [(a - b) ** 2 for a, b in zip(p, q, strict=True)]),
             mistake("""all that p has more of comes as often
                 You draw evenly among the ids of which p has more. How much more decides: max(p − q,

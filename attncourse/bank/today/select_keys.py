@@ -170,6 +170,12 @@ def by_threshold(mark: Callable) -> dict[str, Any]:
     return {"order": as_it_is, "mark": mark}
 
 
+def at_the_top_k(scores, k, mask):
+    """True at the k highest as ``topk`` finds them, which of equal ones takes some."""
+    chosen = scores.topk(min(k, scores.shape[-1])).indices
+    return torch.zeros_like(mask).scatter(-1, chosen, True)
+
+
 def of_the_whole(order, k, mask):
     """The k best of all queries together."""
     scores = order.flatten(-2)
@@ -241,9 +247,9 @@ EXERCISE = exercise(
             earlier ones first: `argsort(descending=True, stable=True)`.""").by(order=later_first),
         mistake("""of equal scores by chance
             You use `topk`, or a sort that is not stable, which choose among equal scores as they
-            like. `argsort(descending=True, stable=True)` puts the earlier key first.""").by(
-            order=lambda scores: scores.topk(scores.shape[-1]).indices
-        ),
+            like. `argsort(descending=True, stable=True)` puts the earlier key first.""")
+        .by(order=lambda scores: scores.topk(scores.shape[-1]).indices)
+        .by(by_threshold(at_the_top_k)),
         mistake("""more than k where scores are equal
             You keep all that are as high as the k-th, which may be more than k. Exactly k are
             chosen, of equal ones the earlier.""").by(by_threshold(at_or_above_the_kth)),
@@ -320,6 +326,7 @@ EXERCISE = exercise(
         mistake("""nothing is refused
             A k of 0 or below chooses nothing: raise a `ValueError`.""")
         .by(refuse=lambda scores, k: max(k, 0))
+        .by(refuse=lambda scores, k: k)
         .by(refuse=lambda scores, k: max(k, 1)),
         mistake("""what is right is refused
             k may be 1, and it may be more than there are keys: then all that are allowed are

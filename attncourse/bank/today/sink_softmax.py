@@ -112,6 +112,11 @@ def own_top(scores, column):
     return top.masked_fill(top.isneginf(), 0)
 
 
+def bare_top(scores, column):
+    """Each row's largest score, −∞ for a row that has none."""
+    return scores.amax(-1, keepdim=True)
+
+
 def top_with_sink(scores, column):
     return torch.maximum(scores.amax(-1, keepdim=True), column)
 
@@ -119,6 +124,11 @@ def top_with_sink(scores, column):
 def plain_softmax(scores, column):
     """A softmax without the sink; a row without a key is 0."""
     return scores.softmax(-1).nan_to_num(0)
+
+
+def renormalised(scores, column):
+    """The sink's part is taken away and the rest divided by its sum: 0/0 without a key."""
+    return mistakes.shares_of(beside_the_scores(scores, column))
 
 
 def with_all_columns(scores, column):
@@ -222,9 +232,10 @@ EXERCISE = exercise(
         mistake("""the sink takes nothing
             Your rows sum to 1: you leave the sink out, add it to all scores of a row (which a
             softmax does not notice), or divide by what is left once its weight is taken away. e to
-            the sink stands in the sum that each row is divided by, and nowhere else.""").by(
-            normalize=plain_softmax
-        ),
+            the sink stands in the sum that each row is divided by, and nowhere else.""")
+        .by(normalize=plain_softmax)
+        .by(normalize=lambda s, column: s.softmax(-1))
+        .by(normalize=renormalised),
         mistake("""the sink's weight is handed on
             What the sink takes you give to keys, to the first, the last or all of them. It has no
             value: that part of the weight goes nowhere, and rows sum to less than 1.""")
@@ -266,7 +277,10 @@ EXERCISE = exercise(
             You add the sink itself to the sum. It is a logit like the scores: e to it is added.
         """)
         .by(normalize=in_terms(lambda total, column, top: total + column, lambda scores, column: 0))
-        .by(normalize=in_terms(lambda total, column, top: total + column, own_top)),
+        .by(normalize=in_terms(lambda total, column, top: total + column, own_top))
+        .by(normalize=in_terms(lambda total, column, top: total + column, bare_top))
+        .by(normalize=in_terms(lambda total, column, top: total + column - top, bare_top))
+        .by(normalize=in_terms(lambda total, column, top: total + column - top, top_with_sink)),
         mistake("""1 is added, not e to the sink
             You add 1 to the sum, which is a sink of 0 for every head, or 1 after the maximum is
             taken off, which is a sink as high as the best key. Each head has a logit of its own.

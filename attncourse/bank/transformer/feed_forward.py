@@ -194,6 +194,7 @@ EXERCISE = exercise(
         mistake("""another width where d_ff is left out
             Unless d_ff is given, the hidden layer has 4·d_model units.""")
         .by(times_d_model(1))
+        .by(times_d_model(2))
         .by(width=lambda d_model, d_ff: 2048 if d_ff is None else d_ff)
         .by_any(times_d_model, (1, 2, 3, 8)),
         mistake("""d_ff is taken for a factor

@@ -110,6 +110,26 @@ def sums_dropped(x, steps):
     return x
 
 
+def sums_dropped_where(pre_norm: bool) -> Way:
+    """Return the options in which dropout falls on the sums in pre-norm alone, or in post-norm."""
+
+    def walk(x, steps):
+        block = steps[0].func.__self__
+        return sums_dropped(x, steps) if block.pre_norm == pre_norm else in_turn(x, steps)
+
+    def drop(self, output):
+        return output if self.pre_norm == pre_norm else dropped(self, output)
+
+    return {"walk": walk, "drop": drop}
+
+
+def dropped_only_where(pre_norm: bool) -> Way:
+    """Return the option in which the branches are dropped in pre-norm alone, or in post-norm."""
+    return {
+        "drop": lambda self, output: dropped(self, output) if self.pre_norm == pre_norm else output
+    }
+
+
 def decoder_layers(d_model, n_heads, d_ff):
     return {
         "self_attention": MultiHeadAttention(d_model, n_heads),
@@ -451,7 +471,9 @@ def of_the_dropout(number_of_branches: int, reads: Way) -> tuple[Recipe, ...]:
         mistake(f"""no dropout on what the branches return
             You use no dropout, or only on what a branch reads. In training every branch's output
             loses that share of its numbers before it is added: {SUM}, with an
-            `nn.Dropout(dropout)`.""").by(drop=lambda self, output: output),
+            `nn.Dropout(dropout)`.""")
+        .by(drop=lambda self, output: output)
+        .by(*(dropped_only_where(pre_norm) for pre_norm in (True, False))),
         mistake(f"""dropout on some of the branches
             One branch loses numbers and another does not. In training dropout falls on what every
             branch returns: {SUM} each time.""")
@@ -476,6 +498,7 @@ def of_the_dropout(number_of_branches: int, reads: Way) -> tuple[Recipe, ...]:
         .by(finish=dropped)
         .by(take=dropped)
         .by(walk=sums_dropped, drop=lambda self, output: output)
+        .by(sums_dropped_where(True), sums_dropped_where(False))
         .by(
             drop=lambda self, output: output,
             walk=lambda x, steps: in_turn(

@@ -139,7 +139,7 @@ def changes(definition: ast.FunctionDef | ast.ClassDef) -> Iterator[Change]:
     """Yield all changes of a definition, the likeliest to mend it first."""
     tree = list(nodes(definition))
     names = Names(names_in(definition), attributes_in(definition))
-    yield from changes_by_node(tree, names, misreadings)
+    yield from changes_by_node(tree, names, usual_repairs)
     yield from guard_removals(tree)
     yield from axes_from_the_end(tree)
     yield from overwritten_values(definition)
@@ -201,7 +201,7 @@ IN_PLACE_OF = "With {} in place of {{}}"
 # --- what has a name of its own -------------------------------------------------------------------
 
 
-def misreadings(parent: ast.AST, node: Any, names: Names) -> NewNodes:
+def usual_repairs(parent: ast.AST, node: Any, names: Names) -> NewNodes:
     """Yield what mends usual mistakes: in brackets, products, bounds, guards, dtypes, masks."""
     if isinstance(node, ast.BinOp):
         for new in regrouped_calculations(node):

@@ -18,6 +18,7 @@ from attncourse.checks.explaining.suspects import Suspect, combined_suspect
 from attncourse.checks.explaining.symptoms.calls import constant_results, varying_results
 from attncourse.checks.explaining.symptoms.exceptions import unknown_name
 from attncourse.checks.explaining.symptoms.looks import first_symptom, symptom_in_form
+from attncourse.checks.explaining.symptoms.nearly_right import PRECISION_INSIDE
 from attncourse.checks.explaining.symptoms.pairs import number_pairs
 from attncourse.checks.explaining.symptoms.symptom import Symptom
 from attncourse.checks.explaining.symptoms.transformations import change_of_all
@@ -31,8 +32,10 @@ class Finding:
 
     ``rest`` says what is still wrong once the mistake is mended, and ``mended`` are the trials as
     they would be then. ``all`` says that nothing else is wrong. If two known mistakes are all that
-    is wrong, ``alone`` holds the trials with each of them by itself. ``in_form`` says that all
-    numbers are right and only their form is not: their dtype or shape, say.
+    is wrong, ``alone`` holds the trials with each of them by itself; the second may be the form in
+    which the numbers come. ``in_form`` says that all numbers are right and only their form is not:
+    their dtype or shape, say. ``in_branch`` says that the mistake is made in one branch only. If
+    ``shown_by`` holds trials, the example is one of them.
     """
 
     mistake: Mistake | None = None
@@ -42,6 +45,8 @@ class Finding:
     all: bool = False
     alone: tuple[tuple[Trial, ...], ...] = ()
     in_form: bool = False
+    in_branch: bool = False
+    shown_by: tuple[Trial, ...] = ()
 
 
 class Answer(Protocol):
@@ -182,13 +187,19 @@ def known_claims(search: Search, answer: Answer) -> Iterator[Claim]:
     if branch := search.mistake_in_branch():
         suspect, where = branch
         text = f"{suspect.mistake.explanation} Here that is so {where}."
-        finding = Finding(replace(suspect.mistake, explanation=text), all=True)
+        mistake = replace(suspect.mistake, explanation=text)
+        finding = Finding(mistake, all=True, in_branch=True)
         yield Claim(finding, lambda s, a: s.agrees_in_branch(a, where), (suspect,))
     # A second mistake that any exercise knows is surer than one of this exercise, and cheaper:
     # every mistake is tried once here, and with every other below.
     if layers := search.mistake_and_layer():
         suspect, over = layers
         finding = Finding(suspect.mistake, over, search.mended_trials(suspect))
+        # A form costs as much as in an answer whose numbers are right, and the mistake is another.
+        if form := search.form_alone(suspect):
+            finding = replace(finding, alone=(search.all_trials(suspect), form))
+            if over != PRECISION_INSIDE:  # how the right numbers would be rounded is not known
+                finding = replace(finding, mended=form)
         yield Claim(finding, lambda s, a: s.layer_over(a) == over, (suspect,))
     # Two known mistakes explain every case: before a mistake and a change of its result, since the
     # second has a name here and only a description there.
@@ -268,7 +279,8 @@ def symptom_claim(symptom: Symptom) -> Claim:
     """Return the claim of a symptom; it holds if it is the first one in every draw."""
     text = "" if symptom.mistake else symptom.text
     is_all = bool(symptom.mistake) and symptom.all
-    return Claim(Finding(symptom.mistake, symptom=text, all=is_all), first_symptom_test(symptom))
+    finding = Finding(symptom.mistake, symptom=text, all=is_all, shown_by=symptom.shown_by)
+    return Claim(finding, first_symptom_test(symptom))
 
 
 def first_symptom_test(symptom: Symptom) -> Callable[[Search], bool]:

@@ -26,6 +26,7 @@ from attncourse.checks.explaining.suspects import (
 from attncourse.checks.explaining.symptoms.looks import (
     only_precision_wrong,
     symptom_beside_mistake,
+    symptom_in_form,
     symptom_over_mistake,
 )
 from attncourse.checks.explaining.symptoms.pairs import (
@@ -304,11 +305,26 @@ class Search:
         seen = [a for a in composed if self.trial(a, probe).stands_out]
         if self.trials[probe].outcome.kind == "raised":  # one of the two raises by itself, too
             seen = [a for a in seen if self.resembles(a, probe)]
-        for a, b in likely_pairs(seen, composed):  # one of the two shows in the first case
+        # One of the two shows in the first case. Where it does what the answer does there, the pair
+        # is tried first, in a case in which that one alone does not. Where one alone shows and does
+        # something else there, so mostly do both: those pairs come last.
+        next_cases = {a: self.first_disagreement(a) for a in seen if self.agrees(a, probe)}
+        shown = set(seen)
+
+        def rank_and_case(pair: tuple[Suspect, Suspect]) -> tuple[int, int]:
+            showing = [a for a in pair if a in shown]
+            if len(showing) == 2:
+                return 2, probe
+            if showing[0] not in next_cases:
+                return 3, probe
+            return (0 if self.fits_right_cases(showing[0]) else 1), next_cases[showing[0]]
+
+        for a, b in sorted(likely_pairs(seen, composed), key=lambda pair: rank_and_case(pair)[0]):
             if not self.effort.is_left(PAIRS_SHARE):
                 break
             both = combined_suspect(a, b, self.seed)
-            if both is None or not self.seems_to_agree(both, probe):
+            case = rank_and_case((a, b))[1]
+            if both is None or not self.seems_to_agree(both, case):
                 continue
             if not self.agrees_everywhere(both):
                 continue
@@ -318,6 +334,15 @@ class Search:
             elif fitting:
                 hidden.append((a, b))
         yield from hidden
+
+    def first_disagreement(self, suspect: Suspect) -> int:
+        """Return the case that tells most in which a suspect does something else than the answer.
+
+        Where there is none, the case that tells most of all.
+        """
+        return next(
+            (i for i in self.cases_in_order if not self.agrees(suspect, i)), self.cases_in_order[0]
+        )
 
     def has_rival(self, suspect: Suspect, partner: Suspect) -> bool:
         """True if a third mistake beside ``partner`` explains all as well as ``suspect`` does.
@@ -448,6 +473,19 @@ class Search:
         raised = [i for i, t in enumerate(self.all_trials(suspect)) if t.outcome.kind != "value"]
         symptom = symptom_over_mistake(self.trials_beside(suspect))
         return symptom.text if symptom and all(self.agrees(suspect, i) for i in raised) else ""
+
+    def form_alone(self, suspect: Suspect) -> tuple[Trial, ...]:
+        """Return the trials of the form alone that lies over a mistake; none if it is no form.
+
+        What the mistake does stands for what is right, and every number is right but for the form.
+        """
+        over = tuple(
+            replace(t, expected=other.outcome)
+            if t.case.raises is None and other.outcome.kind == "value"
+            else replace(t, answered=None)
+            for t, other in zip(self.trials, self.all_trials(suspect), strict=True)
+        )
+        return over if symptom_in_form(over) else ()
 
     def shows_in_result(self, suspect: Suspect, i: int) -> bool:
         """True if a mistake changes the result of a case, and not only its gradients."""

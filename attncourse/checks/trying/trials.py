@@ -1,7 +1,7 @@
 """The cases of an exercise, an implementation's outcome of each, and what is wrong with it."""
 
 from collections.abc import Callable, Container, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -13,10 +13,18 @@ from attncourse.checks.trying.compare import (
     Problem,
     as_numbers,
     difference,
+    dtype_name,
     is_array,
     known_numbers,
 )
-from attncourse.checks.trying.outcome import Outcome, Unusable, is_unwritten, refused_outcome, run
+from attncourse.checks.trying.outcome import (
+    Outcome,
+    Unusable,
+    is_tensor,
+    is_unwritten,
+    refused_outcome,
+    run,
+)
 from attncourse.checks.trying.watch import forbidding
 
 N_FURTHER_DRAWS = 3  # in which a finding has to hold, too, before it is told
@@ -117,6 +125,13 @@ class ReferenceOutcome:
         """Return the whole outcome."""
         return expected_outcome(self.exercise, self.case)
 
+    @cached_property
+    def in_single_precision(self) -> Outcome:
+        """Return the outcome of the reference on the case's arguments in single precision."""
+        args, kwargs = (to_single_precision(given) for given in (self.case.args, self.case.kwargs))
+        case = replace(self.case, args=args, kwargs=kwargs)
+        return run(self.exercise, self.exercise.reference, case)
+
     @property
     def kind(self) -> str:
         """Return "value", or "raised" for a case in which right answers raise."""
@@ -126,6 +141,17 @@ class ReferenceOutcome:
     def value(self) -> Any:
         """Return the right value."""
         return self.outcome.value
+
+
+def to_single_precision(value: Any) -> Any:
+    """Return arguments in which every float64 array is one of float32."""
+    if is_array(value) and dtype_name(value) == "float64":
+        return value.float() if is_tensor(value) else value.astype(np.float32)
+    if type(value) in (tuple, list):
+        return type(value)(map(to_single_precision, value))
+    if type(value) is dict:
+        return {key: to_single_precision(item) for key, item in value.items()}
+    return value
 
 
 def expected_outcome(exercise: Exercise, case: Case) -> Outcome:

@@ -131,10 +131,13 @@ OVER_AXIS_0 = mistake("""softmax over axis 0
 OVER_EVERYTHING = mistake("""one softmax for the whole matrix
     All your weights together sum to 1. Each row has a budget of its own: take the softmax along the
     last axis, −1.""").by(normalize=lambda s: s.flatten(-2).softmax(-1).reshape(s.shape))
-NO_SOFTMAX = mistake("""no softmax
+NO_SOFTMAX = (
+    mistake("""no softmax
     You mix the values with the scores themselves. They have to become weights first, positive and
-    summing to 1: a softmax over the keys.
-""").by(hide=lambda s, mask: s if mask is None else s * mask, normalize=lambda s: s)
+    summing to 1: a softmax over the keys.""")
+    .by(hide=lambda s, mask: s if mask is None else s * mask, normalize=lambda s: s)
+    .by(normalize=lambda s: s)
+)
 SIGMOIDS = mistake("""a sigmoid in place of the softmax
     You squash each score by itself, and a row no longer sums to 1. The softmax lets the scores of a
     row compete: exp of each, divided by their sum.""").by(normalize=lambda s: s.sigmoid())

@@ -78,8 +78,9 @@ def without_name(members: dict[str, Member], known: dict[str, Person]) -> list[M
 
 
 def people_entered(course: Path, db: str | None) -> dict[str, Person]:
-    """Return the people in the gradebook by their ids."""
-    if not has_gradebook(course, db):
+    """Return the people in the gradebook by their ids; nobody where it is not made yet."""
+    book = find_gradebook(course, db)
+    if not has_gradebook(course, db) or (book.file is not None and not book.file.is_file()):
         return {}
     with gradebook_to_read(course, db) as connection:
         return {person.id: person for person in read_people(connection)}

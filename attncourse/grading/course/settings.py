@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -61,10 +62,21 @@ def read_settings(course: Path) -> "Config":
         with course_modules_importable(course):
             reader.load_config_file("nbgrader_config", path=folders)
     except Exception as error:
-        raise UserError(
-            f"cannot read {course / 'nbgrader_config.py'}: {type(error).__name__}: {error}"
-        ) from error
+        place = place_of_error(error, course)
+        raise UserError(f"cannot read {place}: {type(error).__name__}: {error}") from error
     return reader.config
+
+
+def place_of_error(error: Exception, course: Path) -> str:
+    """Return the settings' file in which an error happened, with the line where it has one."""
+    own = course.resolve()
+    lines = [(f.filename, f.lineno) for f in traceback.extract_tb(error.__traceback__)]
+    if isinstance(error, SyntaxError):
+        lines.append((error.filename or "", error.lineno))
+    for filename, line in reversed(lines):
+        if Path(filename).resolve().parent == own:
+            return f"{course / Path(filename).name}, line {line}"
+    return str(course / "nbgrader_config.py")
 
 
 def follow_on_earns(course: Path) -> bool:

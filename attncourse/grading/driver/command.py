@@ -1,6 +1,7 @@
 """The command ``attncourse grade``: checks before the run, its progress, its last lines."""
 
 import gc
+import textwrap
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from attncourse.grading.gradebook.write import Graded
 
 MAX_CHANGES_SHOWN = 20  # cells with other points than before that are told one by one
+MAX_REASON_CHARS = 160  # of why somebody has other points
 MAX_TABLE_ROWS = 60  # rows of a table that a person still reads
 
 
@@ -106,6 +108,8 @@ def grade_course(
     if questions := [c.grade_id for c in assignment.cells if c.grade and c.solution]:
         said = f"a person gives the points of {', '.join(questions)}: open nbgrader's formgrader"
         print_plain(console, f"note: {said}")
+    if student is None and tally.total and tally.statuses["missing"] == tally.total:
+        print_plain(console, f"note: nobody has handed in {name}: everybody has 0 points in it")
     print_plain(console, closing_line(tally, str(book)))
     gc.freeze()  # or the interpreter looks through all of nbgrader once more before it ends
     return tally
@@ -118,7 +122,8 @@ def write_and_list_changes(course: Path, name: str, changes: list[PointChange]) 
     place = write_changes(course, name, changes)
     who = len({change.student for change in changes})
     lines = [
-        f"  {change.student}: {change.cell} {change.before:g} to {change.now:g}: {change.why[:100]}"
+        f"  {change.student}: {change.cell} {change.before:g} to {change.now:g}: "
+        f"{textwrap.shorten(change.why, MAX_REASON_CHARS, placeholder=' …')}"
         for change in sorted(changes)[:MAX_CHANGES_SHOWN]
     ]
     more = f", the first {MAX_CHANGES_SHOWN} here" if len(changes) > MAX_CHANGES_SHOWN else ""

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from attncourse.grading.files import replace_file
-from attncourse.grading.report import Report
+from attncourse.grading.report import TOLERANCE, Report
 from attncourse.grading.results.class_results import read_report
 from attncourse.grading.spreadsheet import csv_table
 
@@ -37,12 +37,12 @@ def changes_between(before: Report | None, now: Report) -> list[PointChange]:
     changes = []
     for name in names:
         old, new = before.cells.get(name), now.cells.get(name)
-        if old and new and abs(old.points - new.points) < 1e-9:
+        earlier, later = (cell.points if cell else 0.0 for cell in (old, new))
+        if abs(earlier - later) < TOLERANCE:
             continue
         why = new.message or "right now" if new else "the test is gone"
         if new and not old:
             why = f"the test is new{': ' if new.message else ''}{new.message}"
-        earlier, later = (cell.points if cell else 0.0 for cell in (old, new))
         changes.append(PointChange(now.student, name, earlier, later, " ".join(why.split())))
     return changes
 

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from attncourse.grading.course.choosing import HandedFile, Ungraded, choose_file
-from attncourse.grading.course.folders import read_record
+from attncourse.grading.course.folders import folders_in, read_record
 from attncourse.grading.course.handed_in import (
     BROKEN_ARCHIVE_ERRORS,
     file_of_entry,
@@ -65,6 +65,7 @@ def give_back(
     nobody else's then.
     """
     form, places = read_download(download, name)
+    require_own_download(course, name, download, PLATFORMS[form])
     rows = read_record(course, name)
     groups = {s: row.get("group") or "" for s, row in rows.items()}
     pages, alone = one_a_group(pages, groups, remark)
@@ -146,6 +147,28 @@ def read_download(path: Path, name: str) -> tuple[str, dict[Home, set[bytes]]]:
         f"{path} is not what Moodle or Canvas gives: expected names such as "
         "Ada Lovelace_123_assignsubmission_file/… or lovelaceada_123_456_…"
     )
+
+
+def require_own_download(course: Path, name: str, download: Path, pattern: re.Pattern[str]) -> None:
+    """Raise ``UserError`` where more notebooks in a download are another assignment's than its own.
+
+    The students are the same, so that their pages would find a place there.
+    """
+    assignments = folders_in(course / "solutions")
+    with zipfile.ZipFile(download) as archive:
+        filenames = [m for m in archive.namelist() if m.endswith(".ipynb")]
+    called: Counter[str] = Counter()
+    for filename in filenames:
+        place = download_place(filename, pattern)
+        handed = PurePosixPath(filename.rpartition(place.prefix)[2] if place else filename)
+        likely = [a for a in assignments if handed.name.casefold().startswith(a.casefold())]
+        called.update([max(likely, key=len)] if likely else [])
+    most = max(called, key=lambda other: called[other], default=name)
+    if called[most] > called[name]:
+        raise UserError(
+            f"{download} is {most}'s: {called[most]} notebooks in it are called so, and "
+            f"{called[name]} {name}; attncourse feedback {most} --download {download}"
+        )
 
 
 def download_place(filename: str, pattern: re.Pattern[str]) -> Home | None:

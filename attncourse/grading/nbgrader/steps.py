@@ -70,7 +70,7 @@ class JudgeExporter(NotebookExporter):
     timeout = Float(Limits.submission, help="Seconds for one submission.").tag(config=True)
     follow_on = Bool(
         True,
-        help="An answer earns that is right, given right ones in place of wrong ones it calls.",
+        help="An answer earns what holds of it with right ones in place of wrong ones it calls.",
     ).tag(config=True)
     unsafe_no_sandbox = Bool(
         False, help="Grade where no sandbox is possible: submissions can do what you can do."

@@ -23,6 +23,7 @@ MAX_ROWS_SHOWN = 10
 MIN_SHARE_SHOWN = 0.5
 BAR_CHARACTERS = 40
 MAX_NOTES_SHOWN = 5  # notes on one submission
+MAX_COLUMN_WIDTH = 100  # characters, of a table with sentences in it
 MAX_LINE_WIDTH = 1000  # characters of a line where there is room for all
 
 
@@ -52,6 +53,8 @@ def first_rows(
 ) -> Table | None:
     """Return a table of the first rows, and where the rest is; None without any."""
     made, rows = empty_table(*heads), list(rows)
+    for column in made.columns:  # in a pipe there is no end of a line
+        column.max_width = None if column.no_wrap else MAX_COLUMN_WIDTH
     for row in rows[:most]:
         made.add_row(*(Text(one_line(cell, 300)) if type(cell) is str else cell for cell in row))
     if len(rows) > most:

@@ -40,8 +40,8 @@ def totals_rows(classes: list[ClassResults], remark: Remark, course: Path) -> Ro
         )
     maxima = {results.assignment: math.fsum(results.cells.values()) for results in classes}
     counted = [results for results in classes if results.assignment in weights]
-    for name in [results.assignment for results in classes if results not in counted]:
-        remark(f"{name} is not in {WEIGHTS_FILE}, and not in the totals")
+    if unweighted := [name for name in maxima if name not in weights]:
+        remark(f"not in {WEIGHTS_FILE}, and not in the totals: {', '.join(unweighted)}")
     for name in sorted(weights.keys() - maxima.keys()):
         remark(f"nothing is graded of {one_line(name)} yet: it is not in the totals")
     counted = [results for results in counted if maxima[results.assignment] > 0]
@@ -111,5 +111,9 @@ def read_weights(path: Path) -> dict[str, Weighted]:
                 raise ValueError
         except ValueError:
             raise UserError(f"{where}: expected numbers, 0 or more, as weight and drop") from None
-        weights[name] = Weighted(weight, cells.get("group", ""), drop, frozenset(excused) - {""})
+        group = cells.get("group", "")
+        if drop and any(row.drop for row in weights.values() if row.group == group):
+            which = group or "without a name"
+            raise UserError(f"{where}: the group {which} has its drop in another line already")
+        weights[name] = Weighted(weight, group, drop, frozenset(excused) - {""})
     return weights

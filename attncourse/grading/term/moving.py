@@ -7,7 +7,7 @@ from attncourse.grading.collect.groups import GROUPS_FILE
 from attncourse.grading.course.extensions import EXTENSIONS_FILE
 from attncourse.grading.course.folders import folders_in, why_unusable_name
 from attncourse.grading.course.forgotten import FORGOTTEN_FILE
-from attncourse.grading.course.variants import VARIANTS_FILE
+from attncourse.grading.course.variants import VARIANTS_FILE, variants_in
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import explained_file_errors as file_explained
 from attncourse.grading.gradebook.connection import find_gradebook
@@ -32,8 +32,11 @@ COPIED_WITH_WORK = (
 )
 
 
-def begin_term(course: Path, name: str, db: str | None = None) -> Path:
+def begin_term(course: Path, name: str, db: str | None = None) -> tuple[Path, dict[str, str]]:
     """Move a term's work to ``terms/NAME``, where every command still reads it; return the folder.
+
+    And the variants in which assignments were released: what students get, in ``exercises/``, is
+    in them still, while the new term asks for the published ones.
 
     Raises ``UserError`` if a term of that name is there, if there is nothing to move, and if the
     gradebook is a server's, which is named by its address.
@@ -48,6 +51,7 @@ def begin_term(course: Path, name: str, db: str | None = None) -> Path:
             f"{book} is a server's: begin the term with another database, and keep this one for "
             "the old term; attncourse move-gradebook --to sqlite:///gradebook.db brings it here"
         )
+    varied = variants_in(course)
     existing = [course / entry for entry in WORK_FOLDERS if (course / entry).exists()]
     if book.file.exists():
         existing.append(book.file)
@@ -67,7 +71,9 @@ def begin_term(course: Path, name: str, db: str | None = None) -> Path:
                 shutil.copy2(course / entry, place / entry)
         for path in existing:
             path.rename(place / path.name)
-    return place
+    return place, {
+        name: variant for name, variant in varied.items() if (course / "exercises" / name).is_dir()
+    }
 
 
 def require_free(lock: Path) -> None:

@@ -50,14 +50,15 @@ def known_error(trials: tuple[Trial, ...]) -> Symptom | None:
 
     One on a module's parameters has to match in some wrong case, the others in all wrong cases.
     """
-    texts = [t.outcome.text for t in trials if t.wrong]
+    wrong = [t for t in trials if t.wrong]
     for pattern, name, cure in MODULE_ERRORS + ERROR_CAUSES:
-        matches = [match for text in texts if (match := re.match(pattern, text))]
-        sure = pattern.startswith("your module") or len(matches) == len(texts)
-        if matches and sure:
-            names = names_in_words(dict.fromkeys(match[1] for match in matches))
+        both = [(t, match) for t in wrong if (match := re.match(pattern, t.outcome.text))]
+        sure = pattern.startswith("your module") or len(both) == len(wrong)
+        if both and sure:
+            names = names_in_words(dict.fromkeys(match[1] for _, match in both))
             mistake = Mistake(name.format(names), cure.format(names))
-            return Symptom(mistake.name, sure=True, mistake=mistake, all=False)
+            shown_by = tuple(t for t, _ in both)
+            return Symptom(mistake.name, sure=True, mistake=mistake, all=False, shown_by=shown_by)
     return None
 
 

@@ -1,6 +1,6 @@
 """Pairs of returned and expected arrays, and how close they are."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,11 +18,12 @@ from attncourse.checks.trying.trials import Trial
 
 @dataclass(frozen=True)
 class Pair:
-    """A returned array beside the expected one."""
+    """A returned array beside the expected one, in its ``place`` where a result has parts."""
 
     got: np.ndarray
     want: np.ndarray
     trial: Trial
+    place: int = 0
 
     @cached_property
     def right(self) -> bool:
@@ -41,6 +42,30 @@ def number_pairs(trials: tuple[Trial, ...]) -> list[Pair]:
             continue
         pairs += pairs_of_results(*returned_and_expected(t), t)
     return pairs
+
+
+def pairs_of_parts(trial: Trial) -> list[Pair]:
+    """Return the pairs of all parts of a trial's result; none where one of them has no numbers.
+
+    The gradients beside a result are parts, too, and so is each of several results.
+    """
+    if trial.outcome.kind != "value" or trial.expected.kind != "value":
+        return []
+    both = parts_side_by_side(trial.outcome.value, trial.expected.value)
+    pairs = [pairs_of_results(got, want, trial) for got, want in both]
+    return [replace(*pair, place=place) for place, pair in enumerate(pairs)] if all(pairs) else []
+
+
+def parts_side_by_side(got: Any, want: Any) -> list[tuple[Any, Any]]:
+    """Return each part of what was expected, with what was returned for it; None for nothing."""
+    if isinstance(want, dict):
+        parts = [(got.get(key) if isinstance(got, dict) else None, want[key]) for key in want]
+    elif isinstance(want, list | tuple):
+        alike = isinstance(got, list | tuple) and len(got) == len(want)
+        parts = [*zip(got if alike else [None] * len(want), want, strict=True)]
+    else:
+        return [(got, want)]
+    return [pair for part in parts for pair in parts_side_by_side(*part)]
 
 
 def returned_and_expected(trial: Trial) -> tuple[Any, Any]:
@@ -68,9 +93,9 @@ def close_in_single_precision(p: Pair) -> bool:
 
 
 def largest_difference(p: Pair) -> float:
-    """Return the largest difference of two entries; ∞ where one is not a finite number."""
+    """Return the largest difference of two entries; ∞ where one alone is not a finite number."""
     with np.errstate(all="ignore"):
-        gaps = np.abs(p.got.astype(float) - p.want.astype(float))
+        gaps = np.where(p.got == p.want, 0, np.abs(p.got.astype(float) - p.want.astype(float)))
     return float(gaps.max(initial=0.0)) if np.isfinite(gaps).all() else np.inf
 
 

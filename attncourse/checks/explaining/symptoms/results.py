@@ -62,10 +62,20 @@ def first_result_right(trials: tuple[Trial, ...]) -> Symptom | None:
     verb = "is" if len(names) == 1 else "are each"
     how = f"{verb} {words}" if words else f"{verb} wrong"
     right = [key for key in parts if key not in names]
+    wrong_names = names_in_words(first_names(names))
+    if all(key.startswith("the gradient") for key in [*parts][1:]):
+        return Symptom(f"every result is right, but {wrong_names} {how}", True)
+    if len(right) > MAX_NAMES:
+        return Symptom(f"{wrong_names} {how}, and all else is right", True)
     many = "are" if len(right) > 1 else "is"
-    besides = all(key.startswith("the gradient") for key in [*parts][1:])
-    rest = "every result is right" if besides else f"{names_in_words(right)} {many} right"
-    return Symptom(f"{rest}, but {' and '.join(names)} {how}", sure=True)
+    return Symptom(f"{names_in_words(right)} {many} right, but {wrong_names} {how}", True)
+
+
+def first_names(names: list[str]) -> list[str]:
+    """Return a few names as they are; of many the first ones, and how many others there are."""
+    if len(names) <= MAX_NAMES:
+        return names
+    return [*names[: MAX_NAMES - 1], f"{len(names) - MAX_NAMES + 1} others"]
 
 
 def result_in_tuple(trials: tuple[Trial, ...]) -> Symptom | None:
@@ -91,6 +101,7 @@ def gave_named_results(trial: Trial) -> bool:
     return isinstance(trial.outcome.value, dict) and isinstance(trial.expected.value, dict)
 
 
+MAX_NAMES = 3  # in one sentence: a block has dozens of weights, and a gradient of each
 ORDINALS = ("first", "second", "third", "fourth")
 
 

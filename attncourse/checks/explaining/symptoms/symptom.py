@@ -1,9 +1,10 @@
 """A symptom: a sentence that says how wrong results differ from the right ones."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from attncourse.checks.exercise import Mistake
+from attncourse.checks.trying.trials import Trial
 
 
 @dataclass(frozen=True)
@@ -14,7 +15,8 @@ class Symptom:
     that is ``of_result`` describes the result, and is told with a place in the code, too. Some
     symptoms show a ``mistake`` that is the same in every exercise. ``all`` says that nothing else
     can be wrong: False where calls raised before they gave a result. One that is ``told_beside`` a
-    known mistake is a second mistake; others may be the known one, made in another way.
+    known mistake is a second mistake; others may be the known one, made in another way. If
+    ``shown_by`` holds trials, the example is one of them.
     """
 
     text: str
@@ -23,6 +25,7 @@ class Symptom:
     all: bool = True
     of_result: bool = False
     told_beside: bool = True
+    shown_by: tuple[Trial, ...] = field(default=(), compare=False)
 
 
 def result_is(words: str, sure: bool) -> Symptom:
