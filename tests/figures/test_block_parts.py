@@ -131,7 +131,7 @@ def test_the_first_state_stands_without_a_script():
     assert html == block_parts(depth=3)._repr_html_()
     for number in rows[3].ravel():
         assert f"{number:.3f}".replace("-", "−") in html
-    assert f"{100 * apart(rows[3]):.1f} % of their size" in html
+    assert f"{100 * apart(rows[3]):.1f}\u00a0% of their size" in html
     assert "http" not in html.replace("http://www.w3.org/2000/svg", "")
 
 

@@ -167,7 +167,7 @@ def test_an_answer_comes_word_by_word(opened):
     assert reader.button("All").is_disabled()
     assert "whole answer" in reader.says
     answer.get_by_role("button", name="She").click()
-    assert "50.0 %" in reader.says
+    assert "50.0\u00a0%" in reader.says
     reader.figure.get_by_label("Question").select_option("1")
     assert answer.inner_text() == EVIL
     reader.button("Next word").click()
