@@ -17,7 +17,7 @@ NUMBER, NAME = "a wrong number in one place", "a wrong name in one place"
 TRUTH = "a wrong truth value in one place"
 OPERATOR, FUNCTION = "a wrong operator in one place", "a wrong function in one place"
 ORDER, LINES = "the wrong way round in one place", "two lines in the wrong order"
-MUCH, LITTLE = "something too much in one place", "something missing in one place"
+TOO_MUCH, MISSING_PART = "something too much in one place", "something missing in one place"
 DEFAULT, IN_PLACE = "a wrong default", "an array is changed in place"
 AXES, BRACKETS = "axes counted from the front", "brackets in the wrong place, or missing"
 BOUND, GUARD = "a floor or a ceiling that shows", "a guard that shows in the result"
@@ -245,7 +245,7 @@ def usual_repairs(parent: ast.AST, node: Any, names: Names) -> NewNodes:
         for word in ("keepdim", "keepdims"):
             keywords = [*reduction.keywords, ast.keyword(word, ast.Constant(True))]
             kept_axis = like(reduction, keywords=keywords)
-            yield LITTLE, "With the axis kept, in its place, in {}", kept_axis
+            yield MISSING_PART, "With the axis kept, in its place, in {}", kept_axis
     if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
         target = node.targets[0]
         if isinstance(target.value, ast.Name) and is_mask(target.slice):
@@ -687,39 +687,39 @@ def omissions(parent: ast.AST, node: ast.AST, names: Names) -> NewNodes:
     """Yield a node without one part: a side, a call, a condition, a whole statement."""
     side = "Without one side of {}"
     if isinstance(node, ast.BinOp):
-        yield MUCH, side, node.left
-        yield MUCH, side, node.right
+        yield TOO_MUCH, side, node.left
+        yield TOO_MUCH, side, node.right
     elif isinstance(node, ast.BoolOp):
         for value in node.values:
-            yield MUCH, side, value
+            yield TOO_MUCH, side, value
     elif isinstance(node, ast.Attribute) and node.attr in ("T", "mT"):
-        yield MUCH, f"Without `.{node.attr}` in {{}}", node.value
+        yield TOO_MUCH, f"Without `.{node.attr}` in {{}}", node.value
     elif isinstance(node, ast.Call):
         if isinstance(node.func, ast.Attribute):
-            yield MUCH, f"Without `.{node.func.attr}(…)` in {{}}", node.func.value
+            yield TOO_MUCH, f"Without `.{node.func.attr}(…)` in {{}}", node.func.value
         if node.args:
-            yield MUCH, "With the first argument alone in place of {}", node.args[0]
+            yield TOO_MUCH, "With the first argument alone in place of {}", node.args[0]
     elif isinstance(node, ast.IfExp):
-        yield MUCH, "With one case alone in {}", node.body
-        yield MUCH, "With one case alone in {}", node.orelse
+        yield TOO_MUCH, "With one case alone in {}", node.body
+        yield TOO_MUCH, "With one case alone in {}", node.orelse
     elif isinstance(node, ast.Assign | ast.AugAssign | ast.Expr | ast.Raise | ast.If):
-        yield MUCH, "Without {}", ast.Pass()
+        yield TOO_MUCH, "Without {}", ast.Pass()
         if isinstance(node, ast.If):
-            yield MUCH, "Without the condition of {}", like(node, test=ast.Constant(True))
+            yield TOO_MUCH, "Without the condition of {}", like(node, test=ast.Constant(True))
 
 
 def shortenings(parent: ast.AST, node: ast.AST, names: Names) -> NewNodes:
     """Yield a node without its sign, a keyword, the last argument, or the bounds of a slice."""
     if isinstance(node, ast.UnaryOp) and not is_number(node):
-        yield MUCH, "Without the sign in front of {}", node.operand
+        yield TOO_MUCH, "Without the sign in front of {}", node.operand
     elif isinstance(node, ast.Call):
         for keyword in node.keywords:
             rest = [k for k in node.keywords if k is not keyword]
-            yield MUCH, f"Without `{keyword.arg}` in {{}}", like(node, keywords=rest)
+            yield TOO_MUCH, f"Without `{keyword.arg}` in {{}}", like(node, keywords=rest)
         if len(node.args) > 1:
-            yield MUCH, "Without the last argument in {}", like(node, args=node.args[:-1])
+            yield TOO_MUCH, "Without the last argument in {}", like(node, args=node.args[:-1])
     elif isinstance(node, ast.Slice) and (node.lower or node.upper or node.step):
-        yield MUCH, "Without the bounds {}", ast.Slice()
+        yield TOO_MUCH, "Without the bounds {}", ast.Slice()
 
 
 # --- something more ------------------------------------------------------------------------------
@@ -730,28 +730,32 @@ def additions(parent: ast.AST, node: ast.AST, names: Names) -> NewNodes:
     if isinstance(node, ast.Call) and method_name(node) in REDUCTIONS:
         for word in ("keepdim", "keepdims"):
             added = [*node.keywords, ast.keyword(word, ast.Constant(True))]
-            yield LITTLE, "With the axis kept in {}", like(node, keywords=added)
+            yield MISSING_PART, "With the axis kept in {}", like(node, keywords=added)
         last = [*node.keywords, ast.keyword("axis", ast.Constant(-1))]
-        yield LITTLE, "With an axis named in {}", like(node, keywords=last)
+        yield MISSING_PART, "With an axis named in {}", like(node, keywords=last)
     if not isinstance(node, ast.expr) or not is_value_used(parent, node):
         return
     constant_1 = ast.Constant(1)
-    yield LITTLE, "With the last two axes of {} exchanged", ast.Attribute(node, "mT", ast.Load())
-    yield LITTLE, "With True and False exchanged in {}", ast.UnaryOp(ast.Invert(), node)
-    yield LITTLE, "With one more than {}", ast.BinOp(node, ast.Add(), constant_1)
-    yield LITTLE, "With one less than {}", ast.BinOp(node, ast.Sub(), constant_1)
-    yield LITTLE, "With another sign of {}", ast.UnaryOp(ast.USub(), node)
-    yield LITTLE, "With the root of {}", ast.BinOp(node, ast.Pow(), ast.Constant(0.5))
+    yield (
+        MISSING_PART,
+        "With the last two axes of {} exchanged",
+        ast.Attribute(node, "mT", ast.Load()),
+    )
+    yield MISSING_PART, "With True and False exchanged in {}", ast.UnaryOp(ast.Invert(), node)
+    yield MISSING_PART, "With one more than {}", ast.BinOp(node, ast.Add(), constant_1)
+    yield MISSING_PART, "With one less than {}", ast.BinOp(node, ast.Sub(), constant_1)
+    yield MISSING_PART, "With another sign of {}", ast.UnaryOp(ast.USub(), node)
+    yield MISSING_PART, "With the root of {}", ast.BinOp(node, ast.Pow(), ast.Constant(0.5))
     if not isinstance(parent, ast.Call):  # a squared argument may be a size: a huge array
-        yield LITTLE, "With the square of {}", ast.BinOp(node, ast.Pow(), ast.Constant(2))
-    yield LITTLE, "With 1 less {}", ast.BinOp(constant_1, ast.Sub(), node)
+        yield MISSING_PART, "With the square of {}", ast.BinOp(node, ast.Pow(), ast.Constant(2))
+    yield MISSING_PART, "With 1 less {}", ast.BinOp(constant_1, ast.Sub(), node)
     if isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.BinOp):
         first = ast.Tuple([ast.Constant(...), ast.Constant(0)], ast.Load())
-        yield LITTLE, "With an axis less in {}", ast.Subscript(node, first, ast.Load())
+        yield MISSING_PART, "With an axis less in {}", ast.Subscript(node, first, ast.Load())
         newaxis: list[ast.expr] = [ast.Constant(...), ast.Constant(None)]
         for index in (newaxis, [*newaxis, ast.Slice()]):
             where = ast.Tuple(index, ast.Load())
-            yield LITTLE, "With an axis more in {}", ast.Subscript(node, where, ast.Load())
+            yield MISSING_PART, "With an axis more in {}", ast.Subscript(node, where, ast.Load())
 
 
 def names_for_numbers(parent: ast.AST, node: ast.AST, names: Names) -> NewNodes:

@@ -192,15 +192,7 @@ def known_claims(search: Search, answer: Answer) -> Iterator[Claim]:
         yield Claim(finding, lambda s, a: s.agrees_in_branch(a, where), (suspect,))
     # A second mistake that any exercise knows is surer than one of this exercise, and cheaper:
     # every mistake is tried once here, and with every other below.
-    if layers := search.mistake_and_layer():
-        suspect, over = layers
-        finding = Finding(suspect.mistake, over, search.mended_trials(suspect))
-        # A form costs as much as in an answer whose numbers are right, and the mistake is another.
-        if form := search.form_alone(suspect):
-            finding = replace(finding, alone=(search.all_trials(suspect), form))
-            if over != PRECISION_INSIDE:  # how the right numbers would be rounded is not known
-                finding = replace(finding, mended=form)
-        yield Claim(finding, lambda s, a: s.layer_over(a) == over, (suspect,))
+    yield from claims_of_mistake_and_layer(search)
     # Two known mistakes explain every case: before a mistake and a change of its result, since the
     # second has a name here and only a description there.
     if search.worth_trying():
@@ -209,6 +201,21 @@ def known_claims(search: Search, answer: Answer) -> Iterator[Claim]:
     if symptom := symptom_in_form(trials):
         finding = Finding(symptom.mistake, all=True, in_form=True)
         yield Claim(finding, lambda s: symptom_in_form(s.trials) == symptom)
+
+
+def claims_of_mistake_and_layer(search: Search) -> Iterator[Claim]:
+    """Yield the claim that a known mistake lies under one that any exercise knows, if it does."""
+    layers = search.mistake_and_layer()
+    if layers is None:
+        return
+    suspect, over = layers
+    finding = Finding(suspect.mistake, over, search.mended_trials(suspect))
+    # A form costs as much as in an answer whose numbers are right, and the mistake is another.
+    if form := search.form_alone(suspect):
+        finding = replace(finding, alone=(search.all_trials(suspect), form))
+        if over != PRECISION_INSIDE:  # how the right numbers would be rounded is not known
+            finding = replace(finding, mended=form)
+    yield Claim(finding, lambda s, a: s.layer_over(a) == over, (suspect,))
 
 
 def claims_of_two_mistakes(search: Search) -> Iterator[Claim]:

@@ -52,7 +52,7 @@ def positional_names_of(
 
 
 def adapter_as_data(adapter: Adapter, exercise: Exercise) -> dict[str, Any] | None:
-    """Return the keyword arguments of ``rewritten_as_told`` as plain data, for another process.
+    """Return the keyword arguments of ``rewrite_from_data`` as plain data, for another process.
 
     A notation is its name in ``NOTATIONS``. None where one has no name there.
     """

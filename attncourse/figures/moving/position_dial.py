@@ -41,13 +41,7 @@ def position_dial(
 
     Raises ``ValueError`` for other vectors, positions or bases.
     """
-    pair = as_floats("q and k", [q, k], "two two").astype(float)
-    require_finite(q_and_k=pair)
-    lengths = np.linalg.norm(pair, axis=1)
-    if pair.shape != (2, 2) or lengths.min() < 0.01 or lengths.max() > 100:
-        raise ValueError(
-            f"q and k: expected two numbers each, of lengths 0.01 to 100, got {q!r} and {k!r}"
-        )
+    pair = require_pair(q, k)
     if not all(isinstance(at, int) and 0 <= at <= LAST_POSITION for at in (s, t)):
         raise ValueError(
             f"s and t: expected whole numbers from 0 to {LAST_POSITION}, got {s!r} and {t!r}"
@@ -92,6 +86,18 @@ def position_dial(
         | {"middle": MIDDLE, "brief": brief},
         f"Query at {s}, key at {t}: distance s − t = {s - t}, score {signed(score, 3)}.",
     )
+
+
+def require_pair(q, k) -> np.ndarray:
+    """Return the query and the key, ``(2, 2)``; others than the dial can draw raise ValueError."""
+    pair = as_floats("q and k", [q, k], "two two").astype(float)
+    require_finite(q_and_k=pair)
+    lengths = np.linalg.norm(pair, axis=1)
+    if pair.shape != (2, 2) or lengths.min() < 0.01 or lengths.max() > 100:
+        raise ValueError(
+            f"q and k: expected two numbers each, of lengths 0.01 to 100, got {q!r} and {k!r}"
+        )
+    return pair
 
 
 def rotate_pair(vector: np.ndarray, angle: float) -> np.ndarray:

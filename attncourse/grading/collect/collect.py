@@ -42,7 +42,7 @@ ASKS_UNKNOWN = (
     "asks about a grade, and is nobody of the class: name it with --roster if it is somebody's "
     "other name"
 )
-MAX_STRANGERS_NAMED = 3  # people of a download of whom none is on the roster: it is another class's
+MIN_STRANGERS = 3  # in a download of whom none is on the roster: it is another class's
 RECORD_HEAD = (
     *("student", "platform", "number", "handed_in_as", "handed_in_at", "collected_at", "done"),
     "group",
@@ -106,13 +106,9 @@ def collect_downloads(
         drop_forgotten(sorting, Forgotten(course))
         sorting.leave_namesakes()
         keep_grade_questions(course, sorting)
-        attempts_by_student: dict[str, list[HandIn]] = {}
-        for student, owned in sorted(sorting.owned.items()):
-            member = people.members.get(student)
-            if attempts := attempts_in_order(owned, member, zone, made.remarks):
-                attempts_by_student[student] = attempts
+        every_attempt = attempts_of_all(sorting, zone)
         aside = course / "submitted" / ".before" / f"{datetime.now(UTC):%Y-%m-%d_%H-%M-%S-%f}"
-        for attempts in attempts_by_student.values():
+        for attempts in every_attempt:
             try:
                 chosen = choose_attempt(attempts, name, assignments)
             except Ungraded as problem:
@@ -126,6 +122,16 @@ def collect_downloads(
     absent = (m.person for m in people.members.values() if roster and m.id not in here)
     made.absent = sorted(p.id for p in absent if not forgotten.has_id(p.id, p.email, p.lms_id))
     return made
+
+
+def attempts_of_all(sorting: Sorting, zone: Zone) -> list[list[HandIn]]:
+    """Return each student's attempts, by student; who has none is left out."""
+    every_attempt = []
+    for student, owned in sorted(sorting.owned.items()):
+        member = sorting.people.members.get(student)
+        if attempts := attempts_in_order(owned, member, zone, sorting.remarks):
+            every_attempt.append(attempts)
+    return every_attempt
 
 
 def drop_forgotten(sorting: Sorting, forgotten: Forgotten) -> None:
@@ -186,7 +192,7 @@ def require_this_class(sorting: Sorting, rosters: list[Path]) -> None:
         if not is_anonymous(owner_claim.names[0])
         and not sorting.people.ids_with_similar_name(owner_claim.names[0])
     }
-    if sorting.people.closed and not sorting.owned and len(strangers) >= MAX_STRANGERS_NAMED:
+    if sorting.people.closed and not sorting.owned and len(strangers) >= MIN_STRANGERS:
         listed = ", ".join(str(path) for path in rosters)
         raise UserError(
             f"none of the {len(strangers)} people in this download is one of the "

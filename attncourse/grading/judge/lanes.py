@@ -113,7 +113,7 @@ class Lane:
 
     def has_ended(self) -> bool:
         """True if the lane has ended while it waited for work."""
-        # A lane sends nothing unasked: what can be read while it waits is its end.
+        # A lane sends nothing unasked but its number at the start: what can be read is its end.
         self.connection.setblocking(False)
         try:
             return not self.connection.recv(1, socket.MSG_PEEK)

@@ -41,9 +41,9 @@ class MostNumbersMade(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         """Return what the operation returns."""
         out = func(*args, **(kwargs or {}))
-        for one in out if isinstance(out, tuple | list) else [out]:
-            if is_tensor(one):
-                self.numbers = max(self.numbers, one.numel())
+        results = out if isinstance(out, tuple | list) else [out]
+        for result in filter(is_tensor, results):
+            self.numbers = max(self.numbers, result.numel())
         return out
 
 

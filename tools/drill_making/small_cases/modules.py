@@ -44,8 +44,10 @@ def plain_case(
     shapes = {name: tuple(p.shape) for name, p in ours.named_parameters()}
     state = plain_values(shapes, **factors)
     parts = [MATRICES]
-    parts += [BIASES] if any(name.endswith("bias") for name in shapes) else []
-    parts += [GAINS] if any(name.endswith("gain") for name in shapes) else []
+    if any(name.endswith("bias") for name in shapes):
+        parts.append(BIASES)
+    if any(name.endswith("gain") for name in shapes):
+        parts.append(GAINS)
     exceptions = [
         f"the gain of `{name}` is {factor:g}"
         if name.startswith("norm")

@@ -32,7 +32,10 @@ class ObjectSession(Protocol):
     def ask(
         self, request: dict[str, Any], buffers: list[bytes], limit: float, arguments: tuple = ()
     ) -> tuple[dict[str, Any], Decoder]:
-        """Send a request and return the reply; raise what the submission raised."""
+        """Send a request and return its one reply; raise what the submission raised.
+
+        ``limit`` are seconds. ``arguments`` are those of a call, which its reply may name.
+        """
 
     def send_request(self, request: dict[str, Any], buffers: list[bytes], limit: float) -> None:
         """Send a request, whose replies ``next_reply`` returns."""
