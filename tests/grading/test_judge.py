@@ -389,6 +389,30 @@ class Head(nn.Module):
 """
 
 
+def test_a_setting_that_a_test_changes_counts_in_the_next_call():
+    answer = dedented("""
+        class Scaled(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.factor = 1.0
+
+            def forward(self, x):
+                return x * self.factor + getattr(self, "shift", 0)
+    """)
+    assert holds(
+        answer,
+        dedented("""
+            m = Scaled()
+            assert m(torch.ones(1)).item() == 1
+            m.factor = 2.0
+            assert m.factor == 2 and m(torch.ones(1)).item() == 2
+            m.shift = 3
+            assert m.shift == 3 and m(torch.ones(1)).item() == 5
+            assert m.factor == 2
+        """),
+    )
+
+
 def test_modules_are_modules():
     assert holds(
         HEAD,

@@ -248,10 +248,12 @@ class RemoteModule(nn.Module):
         )
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set a new plain attribute in the module's process, and anything else here."""
-        is_local = name in self.__dict__ or name.startswith("_") or name == "training"
+        """Set a plain attribute in the module's process, and anything else here."""
+        is_local = name.startswith("_") or name == "training"
         if isinstance(value, bool | int | float | str | None) and not is_local:
             self.__dict__["_attncourse"][0].use("setattr", self, name, value)
+            if name in self.__dict__:  # one that the copy holds, too
+                self.__dict__[name] = value
             return
         super().__setattr__(name, value)
 
