@@ -26,10 +26,11 @@ def call_on_gpt(implementation: Callable, config: dict, args, **tensors) -> Any:
 def call_on_llama(
     implementation: Callable, config: dict, args, afterwards: bool = False, **tensors
 ) -> Any:
-    """Return the implementation's result for a ``Llama`` of these tensors and further arguments.
+    """Return what the implementation returns for a ``Llama`` of these tensors, then ``args``.
 
-    With ``afterwards`` each block has a hook before, which does nothing, and the result comes in a
-    dict with the model's logits for ``args[1]`` afterwards and whether its hooks are the same.
+    With ``afterwards``, see what it left behind: each block is given a hook first, one that does
+    nothing; the result comes in a dict, with the model's logits for the ids ``args[1]`` after the
+    call, and whether the hooks are those that were there.
     """
     import torch
 
@@ -38,9 +39,9 @@ def call_on_llama(
         return implementation(model, *args)
     for block in model.blocks:
         block.register_forward_hook(lambda block, args_in, x: None)
-    before = hooks_of(model)
+    hooks = hooks_of(model)
     result = implementation(model, *args)
-    same = hooks_of(model) == before
+    same = hooks_of(model) == hooks
     with torch.no_grad():
         return {NAME_OF_RESULT: result, NAME_OF_MODEL: model(args[1]), NAME_OF_HOOKS_KEPT: same}
 
@@ -96,7 +97,7 @@ def llama_of(config: dict, tensors: dict[str, Any]) -> Any:
 
 
 def model_from_prototype(kind: type, config: Any, tensors: dict[str, Any]) -> Any:
-    """Return a model with these parameters, copied from one that is kept: six times as fast."""
+    """Return a model of these parameters, a copy of one kept: six times as fast as a new one."""
     model = copy_module(prototype_model(kind, config))
     for name, value in tensors.items():
         set_parameter(model, name, value)

@@ -84,7 +84,7 @@ def call_within_limit(
             return False
 
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            """Return the operation's result, and count the numbers in it."""
+            """Return the operation's result; note its largest tensor's size if none was larger."""
             out = func(*args, **(kwargs or {}))
             tensors = out if isinstance(out, tuple | list) else [out]
             for tensor in tensors:

@@ -726,7 +726,10 @@ def shortenings(parent: ast.AST, node: ast.AST, names: Names) -> NewNodes:
 
 
 def additions(parent: ast.AST, node: ast.AST, names: Names) -> NewNodes:
-    """Yield a node with something small added: a kept axis, a transposition, a sign, a root."""
+    """Yield a node with what may be missing: an axis, a transposition, a sign, a root or square, 1.
+
+    ``names`` are not asked: all changes are called alike.
+    """
     if isinstance(node, ast.Call) and method_name(node) in REDUCTIONS:
         for word in ("keepdim", "keepdims"):
             added = [*node.keywords, ast.keyword(word, ast.Constant(True))]

@@ -457,10 +457,15 @@ class Search:
         return None
 
     def layer_over(self, suspect: Suspect) -> str:
-        """Return, in words, the common mistake that made over a suspect gives the answer; or ""."""
+        """Return, in words, a slip of form with which a suspect's results are the answer's; or "".
+
+        For example: the suspect's mistake, and besides the dtype is lost. The numbers have to agree
+        to single precision.
+        """
         values = [
             i for i in self.cases_in_order if self.trials[i].wrong and is_value(self.trials[i])
         ]
+        # The first wrong value is cheap to look at, and most suspects end here.
         pairs = number_pairs(self.trials_beside(suspect, values[:1]))
         if (
             not pairs
@@ -673,7 +678,11 @@ class Search:
 def likely_pairs(
     seen: list[Suspect], likeliest: list[Suspect]
 ) -> Iterator[tuple[Suspect, Suspect]]:
-    """Yield each pair of one in ``seen`` and one of ``likeliest`` once, likely pairs first."""
+    """Yield each pair of one in ``seen`` and one of ``likeliest`` once, likely pairs first.
+
+    Likely: the product of the two places in ``likeliest`` is small. ``seen`` is a part of it; a
+    suspect is paired with itself, too.
+    """
     rank = {suspect: place + 1 for place, suspect in enumerate(likeliest)}
     rows, tried = [product([a], likeliest) for a in seen], set()
     for pair in merge(*rows, key=lambda pair: rank[pair[0]] * rank[pair[1]]):

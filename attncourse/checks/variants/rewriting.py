@@ -116,10 +116,10 @@ def implementation_in_variant(
     result: Notation | None = None,
     methods: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Callable:
-    """Return an implementation for the book's convention, wrapped for changed notations.
+    """Return ``implementation``, of the book's convention, so wrapped that it speaks a variant's.
 
-    ``names`` are its positional arguments, ``arguments`` the notations of those that change, and
-    ``result`` that of the result. Of a module, ``methods`` are those that take such arguments, with
+    ``names`` are the names of its positional arguments, ``arguments`` the notations of those that
+    change, and ``result`` that of the result. Of a module, ``methods`` are those that take such arguments, with
     the names of their positional ones; the result is what ``forward`` returns.
     """
     if not methods:

@@ -36,8 +36,10 @@ def attempts_in_order(
 ) -> list[HandIn]:
     """Return a student's attempts, the latest last: by time if it is known of all of them.
 
-    A time in the roster is that of the latest attempt. ``remarks`` gets a line for a time that
-    cannot be read.
+    Files of one download, archive and attempt belong together; those that a program put there are
+    left out, and an attempt of such files alone. Where a time is missing the order is the
+    platform's, and a time in the roster is that of the latest attempt. ``remarks`` gets a line for
+    a time that cannot be read.
     """
     hand_ins: dict[tuple, HandIn] = {}
     for owned_file in owned:
@@ -45,6 +47,7 @@ def attempts_in_order(
         hand_ins.setdefault(key, HandIn()).files.append(owned_file)
     attempts = sorted(hand_ins.values(), key=lambda a: (a.place, a.files[0].claim.at))
     for attempt in attempts:
+        # The time first: timestamp.txt, which may say it, is no file of the student's.
         attempt.time = read_time(
             time_said_by_platform(attempt), attempt.files[0].student, zone, remarks
         )

@@ -183,7 +183,13 @@ def keep_grade_questions(course: Path, sorting: Sorting) -> None:
 
 
 def require_this_class(sorting: Sorting, rosters: list[Path]) -> None:
-    """Raise ``UserError`` if several people are in a download and none of them is on the roster."""
+    """Raise ``UserError`` if nobody of a download is on the roster, and it is another class's.
+
+    That it is where ``MIN_STRANGERS`` people or more are like nobody there. Who is anonymous, or
+    has no number of the platform's, does not count. ``rosters`` are named in the message.
+    """
+    if not sorting.people.closed or sorting.owned:
+        return
     strangers = {
         (owner_claim.platform, owner_claim.key)
         for left in sorting.left
@@ -192,7 +198,7 @@ def require_this_class(sorting: Sorting, rosters: list[Path]) -> None:
         if not is_anonymous(owner_claim.names[0])
         and not sorting.people.ids_with_similar_name(owner_claim.names[0])
     }
-    if sorting.people.closed and not sorting.owned and len(strangers) >= MIN_STRANGERS:
+    if len(strangers) >= MIN_STRANGERS:
         listed = ", ".join(str(path) for path in rosters)
         raise UserError(
             f"none of the {len(strangers)} people in this download is one of the "

@@ -28,7 +28,11 @@ def hash_of_conditions(assignment: Assignment, limits: Limits, sandbox: bool) ->
 
 
 def result_key(shared: bytes, student: str, notebook: bytes) -> str:
-    """Return the key of one submission's result, 64 hexadecimal digits."""
+    """Return the key of one submission's result, 64 hexadecimal digits.
+
+    ``shared`` is ``hash_of_conditions``. The student's name is hashed first: so it has one length,
+    and cannot run into the notebook.
+    """
     digest = hashlib.sha256(shared)
     digest.update(hashlib.sha256(student.encode()).digest())
     digest.update(notebook)

@@ -87,7 +87,11 @@ def make_report(
 def tests_with_reruns(
     findings: Findings, follow_ons: Collection[FollowOn], overwritten: Collection[OverwrittenAnswer]
 ) -> dict[str, StepOutcome | None]:
-    """Return the outcome of each test that counts, by grade id: its rerun's where it has one."""
+    """Return by grade id the outcome that counts for each test, None for one not reached.
+
+    It is the rerun's where there is one, a follow-on's before one with a name put back. Verdicts
+    say what was replaced, and why an import failed.
+    """
     tests = findings.test_outcomes()
     for rerun in overwritten:
         tests |= rerun.outcomes

@@ -163,7 +163,10 @@ def histogram(scores: list[float], maximum: float, steps: int = 10) -> Iterator[
 def exercise_figures(
     results_of_class: ClassResults, handed_in: list[StudentResult]
 ) -> Iterator[ExerciseFigures]:
-    """Yield the figures of each exercise, in the assignment's order."""
+    """Yield the figures of each exercise, in the assignment's order.
+
+    Submissions that wait for a person's score of an exercise are left out of its figures.
+    """
     points: dict[str, float] = {}
     for grade_id, maximum in results_of_class.cells.items():
         name = exercise_of(grade_id)

@@ -25,7 +25,7 @@ STATEMENT = re.compile(r"^[ \t]*(?:def |class |import |@)|\breturn\b| = ", re.M)
 def with_answers_in_place(
     parts: list[Part], assignment: Assignment
 ) -> tuple[list[Part], list[str]]:
-    """Return the parts with each question's answer in one part that has its mark; and notes."""
+    """Return the parts, each question's answer in one part with its mark, and notes on moves."""
     questions = [
         n for n, c in enumerate(assignment.cells) if c.solution and not c.code and c.grade_id
     ]
@@ -33,29 +33,35 @@ def with_answers_in_place(
         parts = marked_by_text(parts, assignment.cells[n])
     places = part_places(parts, assignment)
     prose = own_prose(parts, assignment, places)
-    beside = {
-        n: prose_beside(places, prose, n)
-        for n in questions
-        if not has_answer(parts, assignment.cells[n])
-    }
-    prose_beside_questions = {at for several in beside.values() for at in several}
-    rest = [
-        at
-        for at, words in prose.items()
-        if words >= MIN_PROSE_WORDS and at not in prose_beside_questions
-    ]
-    beside = {n: several or rest for n, several in beside.items() if several or rest}
-    made = [[part] for part in parts]
-    for at in {*prose_beside_questions, *(at for several in beside.values() for at in several)}:
-        made[at] = []
+    unanswered = [n for n in questions if not has_answer(parts, assignment.cells[n])]
+    found_by_question = prose_of_questions(unanswered, prose, places)
+    # Lists, so that indices stay while parts go or are replaced.
+    by_place = [[part] for part in parts]
+    for found in found_by_question.values():
+        for at in found:
+            by_place[at] = []
     notes = []
-    for n, several in beside.items():
+    for n, found in found_by_question.items():
         cell = assignment.cells[n]
-        at, whole = answer_in_one(parts, cell, several)
-        made[at] = [*(part for part in made[at] if part.cell.grade_id != cell.grade_id), whole]
-        numbers = ", ".join(str(parts[other].number) for other in several)
+        at, whole = answer_in_one(parts, cell, found)
+        others = [part for part in by_place[at] if part.cell.grade_id != cell.grade_id]
+        by_place[at] = [*others, whole]
+        numbers = ", ".join(str(parts[other].number) for other in found)
         notes.append(f"the answer to {cell.grade_id} was found in cell {numbers}")
-    return [part for several in made for part in several], notes
+    return [part for several in by_place for part in several], notes
+
+
+def prose_of_questions(
+    unanswered: list[int], prose: dict[int, int], places: dict[int, int]
+) -> dict[int, list[int]]:
+    """Return, by unanswered question, the indices of the parts that answer it, where there are any.
+
+    They are the student's prose beside the question, else all long prose beside no question.
+    """
+    beside = {n: prose_beside(places, prose, n) for n in unanswered}
+    taken = {at for several in beside.values() for at in several}
+    rest = [at for at, words in prose.items() if words >= MIN_PROSE_WORDS and at not in taken]
+    return {n: several or rest for n, several in beside.items() if several or rest}
 
 
 def marked_parts(parts: list[Part], cell: Cell) -> list[int]:
