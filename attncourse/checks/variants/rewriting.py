@@ -119,8 +119,8 @@ def implementation_in_variant(
     """Return ``implementation``, of the book's convention, so wrapped that it speaks a variant's.
 
     ``names`` are the names of its positional arguments, ``arguments`` the notations of those that
-    change, and ``result`` that of the result. Of a module, ``methods`` are those that take such arguments, with
-    the names of their positional ones; the result is what ``forward`` returns.
+    change, and ``result`` that of the result. Of a module, ``methods`` are those that take such
+    arguments, with the names of their positional ones; the result is what ``forward`` returns.
     """
     if not methods:
         return rewrite_function(implementation, names, arguments, result)
