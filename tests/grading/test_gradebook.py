@@ -349,7 +349,7 @@ def test_the_courses_configuration_is_read_and_its_plugin_found(course):
     assert penalty("praised", 7.0, 7200) == 0  # nor less than nothing
     assert penalty("late", 7.0, 0) is None
     (course / "nbgrader_config.py").write_text("c = (")
-    with pytest.raises(UserError, match=r"cannot read .*nbgrader_config\.py: SyntaxError"):
+    with pytest.raises(UserError, match=r"cannot read .*nbgrader_config\.py, line 1: SyntaxError"):
         read_settings(course)
     wrong = CONFIG.replace("late_rules_of_this_course", "no_such_module")
     (course / "nbgrader_config.py").write_text(wrong)

@@ -131,7 +131,7 @@ def test_the_list_of_participants_is_read_in_german(course):
         "Vorname,Nachname,E-Mail-Adresse,Gruppen\nAda,Lovelace,ada@x,Rot\nBob,Bell,bob@x,Rot\n"
     )
     ada, bob = read_roster(course / "p.csv")
-    assert (ada.called, ada.groups, bob.person.email) == (
+    assert (ada.full_names, ada.groups, bob.person.email) == (
         ["Ada Lovelace", "Lovelace Ada"],
         ("Rot",),
         "bob@x",

@@ -63,7 +63,7 @@ def mean_shift_circle(points: np.ndarray, kappa: float = 10.0) -> Moving:
             "<p>An arrow leads from each point to its output "
             '<span class="am-value">U</span>, a blend of all points. A step moves the point there, '
             "and back onto the circle. Grey: how densely points lie. "
-            + drag_hint("Drag a point, or turn it with the arrow keys.")
+            + drag_hint("Drag a point.")
             + "</p>",
             controls(slider_control("kappa", "κ", 0.5, 40, kappa, 0.5)),
             controls(button("step", "Step"), button("more", "10 steps"), button("reset", "Back")),

@@ -54,7 +54,7 @@ def position_dial(
     (score,) = distance_scores(pair, [s - t], pace[chosen])
     moved = [
         controls(
-            "Turn an arrow of the circle, or:",
+            "Turn an arrow, or:",
             slider_control("s", '<span class="am-query">query</span> at s', 0, LAST_POSITION, s),
             slider_control("t", '<span class="am-key">key</span> at t', 0, LAST_POSITION, t),
             button("back", "Both back by 1"),
