@@ -52,16 +52,7 @@ def position_dial(
     names = [f"{x:.3g}" for x in pace]
     chosen = 1
     (score,) = distance_scores(pair, [s - t], pace[chosen])
-    moved = [
-        controls(
-            "Turn an arrow, or:",
-            slider_control("s", '<span class="am-query">query</span> at s', 0, LAST_POSITION, s),
-            slider_control("t", '<span class="am-key">key</span> at t', 0, LAST_POSITION, t),
-            button("back", "Both back by 1"),
-            button("on", "Both on by 1"),
-        ),
-        controls(choice("pace", "turn by ω =", names, chosen)),
-    ]
+    moved = dial_controls(s, t, names, chosen)
     pair_drawn = dial_arrows(pair, s, t, pace[chosen])
     if brief:
         body = beside_controls(picture_row(pair_drawn), *moved)
@@ -86,6 +77,20 @@ def position_dial(
         | {"middle": MIDDLE, "brief": brief},
         f"Query at {s}, key at {t}: distance s − t = {s - t}, score {signed(score, 3)}.",
     )
+
+
+def dial_controls(s: int, t: int, names: list[str], chosen: int) -> list[str]:
+    """Return the controls: the positions of query and key, and how fast both turn."""
+    return [
+        controls(
+            "Turn an arrow, or:",
+            slider_control("s", '<span class="am-query">query</span> at s', 0, LAST_POSITION, s),
+            slider_control("t", '<span class="am-key">key</span> at t', 0, LAST_POSITION, t),
+            button("back", "Both back by 1"),
+            button("on", "Both on by 1"),
+        ),
+        controls(choice("pace", "turn by ω =", names, chosen)),
+    ]
 
 
 def require_pair(q, k) -> np.ndarray:
