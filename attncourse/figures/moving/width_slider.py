@@ -65,7 +65,7 @@ def score_bars(draws: np.ndarray, d_k: int) -> Diagram:
     scores = draws * np.sqrt(d_k)
     picture = Diagram("Scores and weights", SLIDER_DESCRIPTION, height=TOP + 6 + ROW * len(draws))
     picture.text(ZERO, 15, "score", bold=True)
-    picture.text(ZERO + 24, 15, "drag a bar", "quiet", size=12, anchor="start", more="am-controls")
+    picture.text(ZERO + 24, 15, "drag a bar", "quiet", anchor="start", more="am-controls")
     picture.text(START, 15, "weight", bold=True, anchor="start")
     for j in range(len(draws)):
         picture.text(42, TOP + j * ROW + 18, f"key {j}", "key", anchor="end")
