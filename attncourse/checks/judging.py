@@ -43,7 +43,7 @@ from attncourse.support.alarm import TimeUp
 # Seconds of processor time for all cases: what takes longer is not called again.
 MAX_SECONDS_TO_ASK_AGAIN = 4.0
 # Why a criterion that holds earns nothing.
-NO_VALUE_RIGHT = "earns no points as long as every value is wrong"
+NO_VALUE_RIGHT = "earns no points as long as no criterion about values holds"
 ONE_NUMBER_FOR_ALL = "earns no points as long as the same number comes back for every input"
 MAX_ARRAY_COLUMNS = 72  # in one line
 MAX_ARRAYS_IN_EXAMPLE = 3

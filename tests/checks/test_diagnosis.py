@@ -729,6 +729,20 @@ def test_one_number_for_everything_is_told_and_gets_no_name(target, number):
     assert "the same number comes back for every input" in reason
 
 
+def test_an_answer_that_mostly_raises_is_not_one_number():
+    """For one token the weight is 1, and right; of the other calls nothing came back."""
+
+    def attention_weights(X):
+        if X.shape[-2] != 1:
+            raise TypeError("one token alone")
+        return np.ones((*X.shape[:-2], 1, 1))
+
+    verdict = examine("self_attention.attention_weights", attention_weights, seed=4)
+    assert "TypeError" in verdict.symptom
+    assert "whatever comes in" not in str(verdict)
+    assert "same number" not in str(verdict)
+
+
 def test_a_change_of_the_right_result_is_not_laid_to_a_mistake():
     verdict = examine("mixing.mix", lambda A, X: (A @ X).mean(-2), seed=4)
     assert verdict.diagnosis is None

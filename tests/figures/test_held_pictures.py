@@ -296,7 +296,9 @@ HELD = {
 def test_what_can_be_held_says_so_and_is_not_marked_as_text(opened, name):
     made, picture = HELD[name]
     reader = opened(made())
-    assert reader.figure.get_by_text(re.compile("^(drag|turn) |[.] drag ", re.IGNORECASE)).last.is_visible()
+    assert reader.figure.get_by_text(
+        re.compile("^(drag|turn) |[.] drag ", re.IGNORECASE)
+    ).last.is_visible()
     box = reader.figure.locator(f".am-stage {picture}").first.bounding_box()
     mouse = reader.page.mouse
     for x, y in ((0.2, 0.1), (0.5, 0.5), (0.8, 0.3)):
@@ -306,7 +308,9 @@ def test_what_can_be_held_says_so_and_is_not_marked_as_text(opened, name):
         mouse.up()
         assert reader.page.evaluate("() => String(getSelection())") == ""
     still = opened(made(), java_script_enabled=False)
-    assert not still.figure.get_by_text(re.compile("^(drag|turn) ", re.IGNORECASE)).last.is_visible()
+    assert not still.figure.get_by_text(
+        re.compile("^(drag|turn) ", re.IGNORECASE)
+    ).last.is_visible()
 
 
 def test_the_dials_empty_corner_turns_nothing(opened):

@@ -246,8 +246,11 @@ def constant_number(trials: tuple[Trial, ...]) -> float | None:
     """Return the one number that is all that an answer returns; None if it returns several.
 
     It may come alone or fill arrays. Cases that compare facts, and values that are words, such as
-    the name of a dtype, are left out. None, too, where some value holds no numbers.
+    the name of a dtype, are left out. None, too, where some value holds no numbers, or a call ended
+    without a value: of other inputs nothing is known then.
     """
+    if any(not t.case.raises and ended_without_value(t.outcome) for t in trials):
+        return None
     values = [t.outcome.value for t in trials if t.outcome.kind == "value" and not t.case.facts]
     arrays = [as_numbers(value) for value in values if not isinstance(value, str)]
     number_arrays = [a for a in arrays if a is not None]
@@ -255,3 +258,9 @@ def constant_number(trials: tuple[Trial, ...]) -> float | None:
         return None
     numbers = {float(n) for a in number_arrays if a.size for n in (a.min(), a.max())}
     return numbers.pop() if len(numbers) == 1 else None
+
+
+def ended_without_value(outcome: Outcome) -> bool:
+    """True if a call hung, was not tried or raised, but for a value that its use refuses."""
+    is_refused_value = outcome.error is not None and issubclass(outcome.error, Unusable)
+    return outcome.kind != "value" and not is_refused_value
