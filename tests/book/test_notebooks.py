@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tomllib
@@ -25,6 +26,7 @@ import nbformat
 import pytest
 
 from attncourse import __version__
+from helpers.notebook_runs import CELL, PageOutOfTime, stop
 from helpers.project import FIXTURE, ROOT, copy_course, run_tool
 
 COURSE = settings.load(ROOT)
@@ -329,6 +331,14 @@ def test_a_notebook_runs_with_the_wheel_alone(path, results, elsewhere):
     done = results[ROOT / path]
     assert done["wrong"] == ""
     assert Path(done["package"]).is_relative_to(elsewhere / "env")
+
+
+def test_the_clock_of_a_page_rings_in_a_cell_only():
+    """The shell's own code would leave a coroutine behind, which warns that nobody awaited it."""
+    stop(signal.SIGVTALRM, sys._getframe())
+    ring = compile("stop(number, sys._getframe())", f"{CELL}1-abc>", "exec")
+    with pytest.raises(PageOutOfTime):
+        exec(ring, {"stop": stop, "number": signal.SIGVTALRM, "sys": sys})
 
 
 @pytest.mark.slow
