@@ -82,14 +82,14 @@ def softmax(scores):
 
 
 @composition
-def cutting(
+def compose_cut_edges(
     pairs=list,
     see=everywhere,
     hide=lambda scores, left: scores.masked_fill(~left, -math.inf),
     normalize=softmax,
     after=lambda weights, left: weights,
 ):
-    """``cut_edges`` made of decisions."""
+    """Return ``cut_edges`` made of decisions."""
 
     def cut_edges(scores, edges):
         left = see(scores, pairs(edges))
@@ -224,7 +224,7 @@ EXERCISE = exercise(
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        cutting,
+        compose_cut_edges,
         mistake("""cut without renormalising
             You set the weights to 0 after the softmax, and what is left of a row sums to less than
             1. Cut the scores (−∞) before the softmax, or divide by what is left.""").by(

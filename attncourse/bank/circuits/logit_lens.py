@@ -28,7 +28,7 @@ FAR = {"hidden": Drawn("... d", lambda rng, shape: rng.normal(size=shape) + 5)}
 
 
 @composition
-def reading(
+def compose_logit_lens(
     centre=as_it_is,
     average=lambda squares: squares.mean(-1, keepdim=True),
     eps=1e-5,
@@ -39,7 +39,7 @@ def reading(
     say=lambda normed, table: normed @ table.mT,
     finish=as_it_is,
 ):
-    """``logit_lens`` made of decisions."""
+    """Return ``logit_lens`` made of decisions."""
 
     def logit_lens(hidden, gain, table):
         x = centre(hidden)
@@ -98,7 +98,7 @@ EXERCISE = exercise(
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        reading,
+        compose_logit_lens,
         mistake("""no final norm
             You multiply the stream by the table as it is. The model normalises before its last
             layer: `rms_norm(hidden, gain)`.""")

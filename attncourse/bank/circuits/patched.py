@@ -158,7 +158,7 @@ def after_block(layer, n_layers):
 
 
 @composition
-def patching(
+def compose_patched(
     refuse=there,
     runs=lambda clean, corrupted: (clean, corrupted),
     taken_from=streams,
@@ -170,7 +170,7 @@ def patching(
     finish=as_it_is,
     leave=lambda model, layer, position, taken: None,
 ):
-    """``patched`` made of decisions; ``where`` names streams, 0 before all blocks."""
+    """Return ``patched`` made of decisions; ``where`` names streams, 0 before all blocks."""
 
     def patched(model, clean, corrupted, layer, position):
         layer, position = refuse(model, clean, corrupted, layer, position)
@@ -302,7 +302,7 @@ EXERCISE = exercise(
     ),
     excludes=(("*", "What it is given is a model and sequences of ids."),),
     mistakes=made(
-        patching,
+        compose_patched,
         mistake("""patched the wrong way round
             You run `clean` with a vector of `corrupted`. It is the corrupted run that is asked for,
             with one vector of the clean one in it.""").by(

@@ -30,7 +30,7 @@ def whole_numbers(n, width, n_sinks):
 
 
 @composition
-def keeping(
+def compose_sink_mask(
     refuse=whole_numbers,
     near=lambda n, width, n_sinks: band(n, n, 1 - width, 0),
     first=lambda n, n_sinks: (torch.arange(n) < n_sinks).expand(n, n),
@@ -38,7 +38,7 @@ def keeping(
     reach=lambda mask: mask.tril(),
     **back,
 ):
-    """``sink_mask`` made of decisions."""
+    """Return ``sink_mask`` made of decisions."""
 
     def sink_mask(n, width, n_sinks):
         width, n_sinks = refuse(n, width, n_sinks)
@@ -102,7 +102,7 @@ EXERCISE = exercise(
         ),
     ),
     mistakes=made(
-        keeping,
+        compose_sink_mask,
         *OF_WHAT_COMES_BACK,
         mistake("""a sink inside the window is lost
             Where the window reaches the first tokens, yours forbids them: an exclusive *or*, or a

@@ -66,14 +66,14 @@ def pool_layers(d, n_queries=1):
 
 
 @composition
-def pool(
+def compose_attention_pooling(
     layers=pool_layers,
     query=lambda self, x: self.queries,
     key=lambda self, x: self.W_k(x),
     value=lambda self, x: self.W_v(x),
     **options,
 ):
-    """An ``AttentionPooling`` made of decisions: what it holds, its views, its attention."""
+    """Return an ``AttentionPooling`` made of decisions: what it holds, its views, its attention."""
     return attention_class("AttentionPooling", layers, query, key, value, **options)
 
 
@@ -165,10 +165,10 @@ EXERCISE = exercise(
     ),
     excludes=(cases.FLOATS_ONLY,),
     mistakes=(
-        *made(pool, *mistakes.OF_THE_METHODS, WEIGHTS_TURNED, *OF_THE_PRODUCT),
-        *made(pool, by_letters("md,bnd->bmn")),
+        *made(compose_attention_pooling, *mistakes.OF_THE_METHODS, WEIGHTS_TURNED, *OF_THE_PRODUCT),
+        *made(compose_attention_pooling, by_letters("md,bnd->bmn")),
         *made(
-            pool,
+            compose_attention_pooling,
             *(s.naming(d_k="d") for s in OF_BOTH),
             mistake("""mean pooling
                 Every element gets the same weight, whatever the queries are. The weights are a
@@ -176,7 +176,7 @@ EXERCISE = exercise(
             beside=mistakes.IN_ONE_METHOD,
         ),
         *made(
-            pool,
+            compose_attention_pooling,
             *mistakes.OF_THE_VIEWS,
             mistake("""the axis of the queries is squeezed away
                 You drop the axis of a single query, in the output or in `weights`, or by

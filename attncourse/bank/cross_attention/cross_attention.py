@@ -65,7 +65,7 @@ def questions(method: str = "", **mask):
 
 
 @composition
-def cross(
+def compose_cross_attention(
     layers=lambda d_x, d_y, d_k, d_v: linear(
         {"W_q": (d_x, d_k), "W_k": (d_y, d_k), "W_v": (d_y, d_v)}
     ),
@@ -74,7 +74,7 @@ def cross(
     value=lambda self, x, y: self.W_v(y),
     **options,
 ):
-    """A ``CrossAttention`` made of decisions: its layers, its three views, its attention."""
+    """Return a ``CrossAttention`` made of decisions: its layers, its three views, its attention."""
     return attention_class("CrossAttention", layers, query, key, value, 2, **options)
 
 
@@ -159,10 +159,10 @@ EXERCISE = exercise(
     ),
     excludes=(cases.FLOATS_ONLY,),
     mistakes=(
-        *made(cross, *mistakes.OF_THE_METHODS, WEIGHTS_TURNED, *OF_THE_PRODUCT),
-        *made(cross, by_letters("bmd,bnd->bmn")),
+        *made(compose_cross_attention, *mistakes.OF_THE_METHODS, WEIGHTS_TURNED, *OF_THE_PRODUCT),
+        *made(compose_cross_attention, by_letters("bmd,bnd->bmn")),
         *made(
-            cross,
+            compose_cross_attention,
             *OF_BOTH,
             by_root_of("d_x", lambda self, x, y: x),
             by_root_of("d_y", lambda self, x, y: y),
@@ -174,7 +174,7 @@ EXERCISE = exercise(
             beside=mistakes.IN_ONE_METHOD,
         ),
         *made(
-            cross,
+            compose_cross_attention,
             *mistakes.OF_THE_VIEWS,
             mistakes.QUERIES_NOT_PROJECTED,
             mistakes.ONE_VIEW_TO_COMPARE,

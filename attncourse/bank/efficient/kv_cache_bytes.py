@@ -27,7 +27,7 @@ BY_HAND = Case((10, 3, 2, 4), note="10 tokens, 3 layers, 2 heads of 4 numbers")
 
 
 @composition
-def counted(
+def compose_kv_cache_bytes(
     tokens=lambda n: n,
     layers=lambda n: n,
     heads=lambda n: n,
@@ -37,7 +37,7 @@ def counted(
     default=2,
     finish=lambda total: total,
 ):
-    """``kv_cache_bytes`` made of decisions."""
+    """Return ``kv_cache_bytes`` made of decisions."""
 
     def kv_cache_bytes(n_tokens, n_layers, n_kv_heads, d_head, bytes_per_number=default):
         numbers = tokens(n_tokens) * layers(n_layers) * heads(n_kv_heads)
@@ -80,7 +80,7 @@ EXERCISE = exercise(
         ),
     ),
     mistakes=made(
-        counted,
+        compose_kv_cache_bytes,
         mistake("""keys or values alone
             You count one number for each feature. Keys *and* values are kept: twice as many.
         """).by(kinds=1),

@@ -51,7 +51,7 @@ def features(x):
 
 
 @composition
-def linear(
+def compose_linear_attention(
     of_query=features,
     of_key=features,
     of_value=lambda value: value,
@@ -62,7 +62,7 @@ def linear(
     divide=lambda mixed, sums: mixed / sums,
     mix=lambda query, state: query @ state,
 ):
-    """``linear_attention`` made of decisions; ``so_far`` adds up along an axis of tokens.
+    """Return ``linear_attention`` made of decisions; ``so_far`` adds up along an axis of tokens.
 
     ``values_so_far`` does so for the products with the values, where that is another sum.
     """
@@ -196,7 +196,7 @@ EXERCISE = exercise(
     excludes=(FLOATS_ONLY,),
     mistakes=(
         *made(
-            linear,
+            compose_linear_attention,
             mistake("""the denominators are missing
                 You return φ(Q) (φ(K)ᵀ V). The weights φ(q) · φ(k) do not sum to 1: divide each row
                 by their sum, φ(q) · Σ φ(k).""").by(divide=lambda mixed, sums: mixed),

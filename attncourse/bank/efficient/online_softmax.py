@@ -95,7 +95,7 @@ def as_it_comes(blocks):
 
 
 @composition
-def online(
+def compose_online_softmax(
     read=as_it_comes,
     begin=-math.inf,
     raise_to=higher,
@@ -107,7 +107,7 @@ def online(
     told=lambda maximum, seen: maximum,
     finish=lambda maximum, normaliser: (maximum, normaliser),
 ):
-    """``online_softmax`` made of decisions; ``seen`` is what the scores are measured from."""
+    """Return ``online_softmax`` made of decisions; ``seen`` is what scores are taken against."""
 
     def online_softmax(blocks):
         maximum = normaliser = None
@@ -190,7 +190,7 @@ EXERCISE = exercise(
         ("a gradient on blocks alone", "No gradient is asked for through these two numbers."),
     ),
     mistakes=made(
-        online,
+        compose_online_softmax,
         mistake("""the running sum is not rescaled
             When a larger score comes, what you have summed is still measured from the old maximum.
             Multiply it by exp(old maximum − new maximum) before you add.

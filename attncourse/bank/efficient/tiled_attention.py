@@ -94,7 +94,7 @@ def cut(x, part):
 
 
 @composition
-def tiles(
+def compose_tiled_attention(
     roles=decisions.as_they_come,
     factor=by_root_of_d_k,
     hide=hide,
@@ -115,7 +115,7 @@ def tiles(
     divide=lambda total, normaliser: total / normaliser,
     collect=lambda outputs, query: torch.cat(outputs, -2),
 ):
-    """``tiled_attention`` made of decisions."""
+    """Return ``tiled_attention`` made of decisions."""
 
     def tiled_attention(query, key, value, mask=None, block=128):
         scale = factor(query, key, value)
@@ -229,7 +229,7 @@ EXERCISE = exercise(
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        tiles,
+        compose_tiled_attention,
         *SCALES,
         mistakes.DIVIDED_BY_ROOT_N,
         mistakes.DIVIDED_BY_OTHER_WIDTH,

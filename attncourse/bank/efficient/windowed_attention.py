@@ -41,7 +41,7 @@ def inside(places, n):
 
 
 @composition
-def windows(
+def compose_windowed_attention(
     places=both_sides,
     index=lambda places, n: places.clamp(0, n - 1),
     there=inside,
@@ -50,7 +50,7 @@ def windows(
     answer=None,
     **options,
 ):
-    """``windowed_attention`` made of decisions; others are those of ``Attention``.
+    """Return ``windowed_attention`` made of decisions; others are those of ``Attention``.
 
     ``places`` are the tokens of each window, some beyond the ends; ``index`` which are taken for
     them, ``fill`` what is done to those, ``there`` which of them may be attended to. ``answer``
@@ -141,7 +141,7 @@ EXERCISE = exercise(
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        windows,
+        compose_windowed_attention,
         *SCALES,
         mistake("""divided by the root of the width of the window
             You divide the scores by √width. It is the width of queries and keys that counts,

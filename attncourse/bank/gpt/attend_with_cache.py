@@ -96,7 +96,7 @@ def from_the_cache_on(m, n):
 
 
 @composition
-def attending(
+def compose_attend_with_cache(
     join_keys=old_then_new,
     join_values=old_then_new,
     mask=from_the_cache_on,
@@ -105,7 +105,7 @@ def attending(
     hand_back=lambda output, keys, values: (output, (keys, values)),
     **options,
 ):
-    """``attend_with_cache`` made of decisions; others are those of ``Attention``."""
+    """Return ``attend_with_cache`` made of decisions; others are those of ``Attention``."""
     attention = Attention.of(options)
 
     def attend_with_cache(query, key, value, cache=None):
@@ -175,7 +175,7 @@ EXERCISE = exercise(
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        attending,
+        compose_attend_with_cache,
         mistake("""the mask begins at the cache's first token
             You number the new tokens from 0, so the first of them sees the first old token and
             nothing else. New token i is token c + i of the sequence: `causal_mask(m, c + m)`, or

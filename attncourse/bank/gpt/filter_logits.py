@@ -50,7 +50,7 @@ def to_their_ids(keep, order):
 
 
 @composition
-def filtering(
+def compose_filter_logits(
     order=lower_ids_first,
     keep_k=first_k,
     likely=lambda logits: logits.double().softmax(-1),
@@ -62,7 +62,7 @@ def filtering(
     left=lambda logits, original: logits,
     finish=lambda logits, original: logits,
 ):
-    """``filter_logits`` made of decisions; ``left`` are the logits that p is measured on."""
+    """Return ``filter_logits`` made of decisions; ``left`` are the logits that p is measured on."""
 
     def filter_logits(logits, top_k=None, top_p=None):
         original = logits
@@ -163,7 +163,7 @@ EXERCISE = exercise(
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        filtering,
+        compose_filter_logits,
         mistake("""ties are all kept
             You keep every token that is as likely as the k-th, maybe more than k. Of equal ones the
             lower ids stay: rank them with a stable sort, and keep the ranks below k.

@@ -80,7 +80,7 @@ def behind(ids, token):
 
 
 @composition
-def writing(
+def compose_generate(
     sees=lambda ids, prompt: ids,
     context=last_ones,
     stop=lambda ids, longest: False,
@@ -94,7 +94,7 @@ def writing(
     keep=lambda ids, longest: ids,
     finish=lambda ids, prompt: ids,
 ):
-    """``generate`` made of decisions."""
+    """Return ``generate`` made of decisions."""
 
     def generate(model, ids, n_new, choose=None):
         prompt, chosen = ids, used(choose, default)
@@ -154,7 +154,7 @@ EXERCISE = exercise(
         unchanged(),
     ),
     mistakes=made(
-        writing,
+        compose_generate,
         mistake("""more tokens than the model reads
             You hand the model the whole sequence however long it is. It knows positions up to
             `model.max_length`: hand it `ids[..., -model.max_length:]`.

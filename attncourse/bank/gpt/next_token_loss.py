@@ -99,14 +99,14 @@ def mean_of(surprise, counts):
 
 
 @composition
-def judged(
+def compose_next_token_loss(
     shift=shifted,
     surprise=surprises,
     count=not_padding,
     gather=mean_of,
     padding=lambda padding_id: padding_id,
 ):
-    """``next_token_loss`` made of decisions."""
+    """Return ``next_token_loss`` made of decisions."""
 
     def next_token_loss(logits, ids, padding_id=None):
         guesses, targets = shift(logits, ids)
@@ -174,7 +174,7 @@ EXERCISE = exercise(
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        judged,
+        compose_next_token_loss,
         mistake("""the targets are not shifted
             You judge row t by token t, which the model has already read. Row t guesses what comes
             next: `logits[..., :-1, :]` against `ids[..., 1:]`.

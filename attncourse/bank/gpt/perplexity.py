@@ -29,7 +29,7 @@ def as_doubles(x):
 
 
 @composition
-def perplexed(
+def compose_perplexity(
     read=as_doubles,
     counting=lambda losses, counts: counts,
     total=lambda losses, counts: (losses * counts).sum(),
@@ -37,7 +37,7 @@ def perplexed(
     raised=torch.exp,
     finish=float,
 ):
-    """``perplexity`` made of decisions."""
+    """Return ``perplexity`` made of decisions."""
 
     def perplexity(losses, counts):
         losses, counts = read(losses), read(counts)
@@ -73,7 +73,7 @@ def multiplied_out(losses, counts):
 
 
 SLIPS = made(
-    perplexed,
+    compose_perplexity,
     mistake("""exp of the summed loss
         You raise e to the loss of the whole text, which grows without end. Weigh each loss by its
         count, add up, divide by the sum of the counts, and then exp.""")

@@ -121,7 +121,7 @@ def largest_with(noise: Callable) -> Callable:
 
 
 @composition
-def drawing(
+def compose_sample_token(
     greedy=at_0,
     divide=lambda logits, temperature: logits / temperature,
     cut=gpt.filter_logits,
@@ -132,7 +132,7 @@ def drawing(
     late=lambda ids, logits, k, p: ids,
     finish=lambda ids: ids,
 ):
-    """``sample_token`` made of decisions. ``early`` cuts before the logits are divided.
+    """Return ``sample_token`` made of decisions. ``early`` cuts before the logits are divided.
 
     ``drawn_from`` are the logits whose shares are drawn from, given those that were kept and all.
     """
@@ -267,7 +267,7 @@ EXERCISE = exercise(
         ("generator given", "The counts give one, made beside the answer from a seed."),
     ),
     mistakes=made(
-        drawing,
+        compose_sample_token,
         mistake("""the filters come after the draw
             You draw from all tokens and repair what the filters forbid. The share of what was cut
             then goes to one token. Cut first, and the softmax shares out what is left.""")

@@ -198,7 +198,7 @@ def into_rows_of_bias(attention, own, mean):
 
 
 @composition
-def ablating(
+def compose_ablate(
     copied=copy.deepcopy,
     layer_of=lambda model, layer: model.blocks[layer].attention,
     columns=in_runs,
@@ -210,7 +210,7 @@ def ablating(
     say=into_bias,
     finish=lambda changed, model: changed,
 ):
-    """``ablate`` made of decisions."""
+    """Return ``ablate`` made of decisions."""
 
     def ablate(model, layer, head, how="zero", ids=None):
         changed = copied(model)
@@ -296,7 +296,7 @@ EXERCISE = exercise(
     ),
     excludes=(("*", "What it is given is a model; the cases are models, layers and heads."),),
     mistakes=made(
-        ablating,
+        compose_ablate,
         mistake("""rows, not columns
             `nn.Linear` stores its weight as (out, in). What the head hands *in* belongs to columns
             of W_o, `W_o.weight[:, own]`; rows are outputs, to which every head adds.""")

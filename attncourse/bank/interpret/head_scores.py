@@ -71,7 +71,7 @@ BY_HAND = Case(
 
 
 @composition
-def scoring(
+def compose_head_scores(
     see=as_it_is,
     on=lambda maps, pattern: (maps * pattern).sum(-1),
     asked=lambda pattern: pattern.any(-1),
@@ -79,7 +79,7 @@ def scoring(
     whole=None,
     finish=as_it_is,
 ):
-    """``head_scores`` made of decisions: what falls on the pattern, for whom, and the average."""
+    """Return ``head_scores`` made of decisions: the weight on the pattern, and its average."""
 
     def head_scores(maps, pattern):
         pattern = see(pattern)
@@ -150,7 +150,7 @@ EXERCISE = exercise(
     ),
     excludes=MAPS_ONLY,
     mistakes=made(
-        scoring,
+        compose_head_scores,
         mistake("""averaged over all queries
             You divide by n, or n − 1. Queries for which the pattern is False throughout are not
             asked: average over the others, `pattern.any(dim=-1)`.""")

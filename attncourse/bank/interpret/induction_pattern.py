@@ -51,14 +51,17 @@ def alike(queries: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
 
 
 @composition
-def inducing(
+def compose_induction_pattern(
     queries=as_it_is,
     keys=lambda ids: shifted(ids, 1),
     reach=lambda pattern: pattern.tril(),
     finish=as_it_is,
     kind=as_it_is,
 ):
-    """``induction_pattern`` made of decisions: whom a row looks for, what a column says it has."""
+    """Return ``induction_pattern`` made of decisions.
+
+    ``queries`` says which id a row looks for, ``keys`` which id a column offers.
+    """
 
     def induction_pattern(ids):
         return kind(finish(reach(alike(queries(ids), keys(ids)))))
@@ -118,7 +121,7 @@ EXERCISE = exercise(
         unchanged(),
     ),
     mistakes=made(
-        inducing,
+        compose_induction_pattern,
         mistake("""it points at the equal token itself
             Your pattern is True where token j *is* token i. There the head would find the token
             that it has already. It is to find what came behind: column j belongs to the token

@@ -48,7 +48,7 @@ def bias_again(rng: Rng) -> list[Case]:
 
 
 @composition
-def preferring(
+def compose_pronoun_bias(
     contexts_as=list,
     row_of=lambda logits: logits[-1],
     score=lambda row: row.log_softmax(-1),
@@ -56,7 +56,7 @@ def preferring(
     average=lambda found, contexts: sum(found) / len(found),
     finish=float,
 ):
-    """``pronoun_bias`` made of decisions: which row, which scores, how two of them are compared."""
+    """Return ``pronoun_bias`` made of decisions: which row, which scores, how they are compared."""
 
     def pronoun_bias(model, contexts, she, he):
         with torch.no_grad():
@@ -130,7 +130,7 @@ EXERCISE = exercise(
     ),
     excludes=(("*", "What it is given is a model and sequences of ids."),),
     mistakes=made(
-        preferring,
+        compose_pronoun_bias,
         mistake("""he minus she
             Your sign is the wrong way round: log p(she) − log p(he) is positive where she is
             expected.""").by(compare=lambda s, she, he: s[he] - s[she]),

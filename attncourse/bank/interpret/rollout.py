@@ -52,7 +52,7 @@ def flows(layers):
 
 
 @composition
-def rolling(
+def compose_rollout(
     over_heads=lambda maps: maps.mean(-3),
     share=as_it_is,
     beside=by_shares,
@@ -61,7 +61,7 @@ def rolling(
     multiply=upwards,
     finish=lambda flow, layers, share: flow,
 ):
-    """``rollout`` made of decisions: heads to one map, the stream beside it, layer upon layer."""
+    """Return ``rollout`` made of decisions: the mean over heads, the residual, the product."""
 
     def rollout(maps, residual=0.5):
         averaged = over_heads(maps)
@@ -130,7 +130,7 @@ EXERCISE = exercise(
         ("a gradient on maps alone", "Rows that are brought back to 1 have another gradient."),
     ),
     mistakes=made(
-        rolling,
+        compose_rollout,
         mistake("""the layers in the other order
             The first layer acts first, so it stands on the right: each further layer is multiplied
             from the left, `layer @ flow`.""")

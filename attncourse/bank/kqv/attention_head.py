@@ -75,14 +75,14 @@ def layers_of(d_model, d_k, d_v=None, bias=False):
 
 
 @composition
-def head(
+def compose_attention_head(
     layers=layers_of,
     query=lambda self, x: self.W_q(x),
     key=lambda self, x: self.W_k(x),
     value=lambda self, x: self.W_v(x),
     **options,
 ):
-    """An ``AttentionHead`` made of decisions: its layers, its three views, its attention."""
+    """Return an ``AttentionHead`` made of decisions: its layers, its three views, its attention."""
     return attention_class("AttentionHead", layers, query, key, value, **options)
 
 
@@ -147,9 +147,9 @@ EXERCISE = exercise(
     ),
     excludes=(cases.FLOATS_ONLY,),
     mistakes=(
-        *made(head, *mistakes.OF_THE_METHODS, *mistakes.OF_THE_PRODUCT),
+        *made(compose_attention_head, *mistakes.OF_THE_METHODS, *mistakes.OF_THE_PRODUCT),
         *made(
-            head,
+            compose_attention_head,
             *mistakes.OF_THE_SCALE,
             mistakes.DIVIDED_BY_ROOT_D_MODEL,
             mistakes.DIVIDED_BY_OTHER_WIDTH.here(
@@ -168,7 +168,7 @@ EXERCISE = exercise(
             beside=mistakes.IN_ONE_METHOD,
         ),
         *made(
-            head,
+            compose_attention_head,
             mistakes.NO_SUPER_INIT,
             mistakes.LAYERS_HIDDEN,
             mistakes.ONE_VIEW_TO_COMPARE,

@@ -44,8 +44,8 @@ NARROW = row("m=5 n=7 d_k=4 d_v=3")
 
 
 @composition
-def attend(finish=lambda output, weights: output, **options):
-    """Attention made of decisions; ``finish`` says what is returned."""
+def compose_scaled_dot_product_attention(finish=lambda output, weights: output, **options):
+    """Return attention made of decisions; ``finish`` says what is returned."""
     attention = Attention.of(options)
 
     def answer(query, key, value, mask=None, *, scale=None):
@@ -119,7 +119,7 @@ EXERCISE = exercise(
     ),
     excludes=(cases.FLOATS_ONLY,),
     mistakes=made(
-        attend,
+        compose_scaled_dot_product_attention,
         *mistakes.OF_THE_SCALE,
         mistakes.DIVIDED_BY_OTHER_WIDTH,
         mistakes.SCALED_AFTERWARDS,

@@ -198,7 +198,7 @@ def through_branches(x, branches, norms, step):
 
 
 @composition
-def building(
+def compose_llama_block(
     super_init=decisions.begun,
     refuse=refuse_heads,
     layers=of_the_block,
@@ -228,7 +228,7 @@ def building(
     finish=lambda self, x: x,
     **options,
 ):
-    """A ``LlamaBlock`` made of decisions; how attention compares and shares is ``Attention``'s."""
+    """Return a ``LlamaBlock`` made of decisions, those of ``Attention`` among them."""
     attention = Attention.of({"normalize": shared_out} | options)
     turn_query, turn_key = turn_query or turn, turn_key or turn
     share_key, share_value = share_key or share, share_value or share
@@ -411,7 +411,7 @@ EXERCISE = exercise(
         ("eps given", "The norms are those of the notebook."),
     ),
     mistakes=made(
-        building,
+        compose_llama_block,
         mistakes.NO_SUPER_INIT,
         mistakes.LAYERS_HIDDEN.said(
             "Your module has no parameters. Layers in a plain list or dict, or made anew in "

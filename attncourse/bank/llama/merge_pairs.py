@@ -138,7 +138,7 @@ def lowest(found):
 
 
 @composition
-def merging(
+def compose_merge_pairs(
     start=list,
     rank=lambda pair, ranks, given: ranks.get(pair),
     choose=lowest,
@@ -146,7 +146,7 @@ def merging(
     again=True,
     finish=lambda symbols: symbols,
 ):
-    """``merge_pairs`` made of decisions; it ends where nothing is joined any more."""
+    """Return ``merge_pairs`` made of decisions; it ends where nothing is joined any more."""
 
     def merge_pairs(symbols, ranks):
         given, symbols = list(symbols), start(symbols)
@@ -317,7 +317,7 @@ EXERCISE = exercise(
     ),
     mistakes=(
         *made(
-            merging,
+            compose_merge_pairs,
             mistake("""from left to right, not by rank
             You join the first pair that has a rank at all. Of all pairs that stand in the list the
             one of the *lowest* rank comes first: `min(pairs, key=ranks.get)`.""").by(
@@ -419,7 +419,7 @@ EXERCISE = exercise(
         mistake("""looked for in a text
             You write the symbols into one text and replace pairs there. *b a* is also found in *ab
             a*, where no symbol is *b*: compare symbols, not what a text contains.""").whole(
-            all_in_a_text, merging(join=in_a_text)
+            all_in_a_text, compose_merge_pairs(join=in_a_text)
         ),
         mistake("""each merge at one place only
             You go through the merges once and join each at the first place where it stands. It is

@@ -46,14 +46,14 @@ def side_by_side(heads, weight):
 
 
 @composition
-def regrouping(
+def compose_pairs_from_halves(
     refuse=refuse_uneven,
     cut=head_by_head,
     order=interleaved,
     join=side_by_side,
     finish=lambda rows, weight: rows,
 ):
-    """``pairs_from_halves`` made of decisions."""
+    """Return ``pairs_from_halves`` made of decisions."""
 
     def pairs_from_halves(weight, n_heads):
         refuse(weight, n_heads)
@@ -135,7 +135,7 @@ EXERCISE = exercise(
         ("a gradient on *", "Weights are converted once, and nothing is learned through it."),
     ),
     mistakes=made(
-        regrouping,
+        compose_pairs_from_halves,
         mistake("""the way back
             You bring pairs into halves: rows 2i and 2i + 1 end up half a head apart. It is the
             other way round: rows i and i + d_head/2 become neighbours.""").by(order=into_halves),

@@ -21,7 +21,7 @@ SEQUENCES = row("d=7", batch=(5,))
 
 
 @composition
-def norming(
+def compose_rms_norm(
     read=lambda x: x,
     centre=lambda x: x,
     square=lambda x: x.square(),
@@ -32,7 +32,7 @@ def norming(
     scale=lambda x, gain: x if gain is None else gain * x,
     back=lambda normed, x: normed,
 ):
-    """``rms_norm`` made of decisions; ``centre`` is done to x before anything else."""
+    """Return ``rms_norm`` made of decisions; ``centre`` is done to x before anything else."""
 
     def rms_norm(x, gain=None, eps=1e-5):
         given, x = x, centre(read(x))
@@ -100,7 +100,7 @@ EXERCISE = exercise(
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        norming,
+        compose_rms_norm,
         mistake("""the mean is taken off
             You subtract each row's mean, as chapter 12's layer norm does. An RMS norm leaves it in:
             the row is divided by the root of its mean square, and nothing else.""")

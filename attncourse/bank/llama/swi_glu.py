@@ -35,7 +35,7 @@ BY_HAND = module_case(
 
 
 @composition
-def gating(
+def compose_swi_glu(
     super_init=decisions.begun,
     layers=three_layers,
     hold=decisions.assigned,
@@ -49,7 +49,7 @@ def gating(
     down=lambda self, hidden: self.W_down(hidden),
     finish=lambda output, x: output,
 ):
-    """A ``SwiGLU`` made of decisions."""
+    """Return a ``SwiGLU`` made of decisions."""
 
     class SwiGLU(nn.Module):
         def __init__(self, d_model, d_ff):
@@ -110,7 +110,7 @@ EXERCISE = exercise(
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        gating,
+        compose_swi_glu,
         mistakes.NO_SUPER_INIT,
         mistakes.LAYERS_HIDDEN.said(
             "Your module has no parameters. Layers in a plain list or dict, or made anew in "

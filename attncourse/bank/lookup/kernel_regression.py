@@ -57,7 +57,7 @@ LARGE_X = ROW.but(factor={"x": 1e3, "x_query": 1e3}, arguments={"bandwidth": 700
 
 
 @composition
-def curve(
+def compose_kernel_regression(
     roles=lambda x_query, x, y: (x_query, x, y),
     gaps=lambda x_query, x: x_query[..., :, None] - x[..., None, :],
     distance=lambda gaps, h: gaps**2,
@@ -68,7 +68,7 @@ def curve(
     finish=result,
     **decisions,
 ):
-    """A kernel regression made of decisions: softmax(sign · distance / (half · width))."""
+    """Return a kernel regression made of decisions: softmax(sign · distance / (half · width))."""
     softmax = Softmax(**decisions)
 
     def answer(x_query, x, y, bandwidth):
@@ -205,5 +205,5 @@ EXERCISE = exercise(
         ),
         unchanged(),
     ),
-    mistakes=made(curve, *OF_CURVES),
+    mistakes=made(compose_kernel_regression, *OF_CURVES),
 )

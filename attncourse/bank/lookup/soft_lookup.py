@@ -35,7 +35,7 @@ def over_new_axis(weights, values):
 
 
 @composition
-def look_up(
+def compose_soft_lookup(
     roles=lambda query, keys, values: (query, keys, values),
     compare=dots,
     scale=lambda scores, keys: scores,
@@ -43,7 +43,7 @@ def look_up(
     finish=result,
     **decisions,
 ):
-    """A soft lookup made of decisions; those that are not named are the softmax's."""
+    """Return a soft lookup made of decisions; those that are not named are the softmax's."""
     softmax = Softmax(**decisions)
 
     def answer(query, keys, values, temperature=1.0):
@@ -149,5 +149,5 @@ EXERCISE = exercise(
         ),
         unchanged(),
     ),
-    mistakes=made(look_up, *OF_LOOKUP),
+    mistakes=made(compose_soft_lookup, *OF_LOOKUP),
 )

@@ -33,8 +33,8 @@ KEPT = {"keepdims": True}
 
 
 @composition
-def softmax_of(**decisions):
-    """``softmax`` made of decisions."""
+def compose_softmax(**decisions):
+    """Return ``softmax`` made of decisions."""
     chosen = Softmax(**decisions)
     return lambda x, axis=-1, temperature=1.0: chosen(x, axis, temperature)
 
@@ -178,5 +178,5 @@ EXERCISE = exercise(
         ),
         unchanged(),
     ),
-    mistakes=made(softmax_of, *OF_SOFTMAX),
+    mistakes=made(compose_softmax, *OF_SOFTMAX),
 )

@@ -29,13 +29,13 @@ THE_FUTURE = (  # the usual first lines of a causal mask, taken for the whole of
 
 
 @composition
-def causal(
+def compose_causal_mask(
     sizes=lambda m, n: (m, n or m),
     offset=lambda m, n: n - m,
     compare=lambda ahead: ahead <= 0,
     **back,
 ):
-    """``causal_mask`` made of decisions; ``compare`` gets how far ahead of query i key j lies."""
+    """Return ``causal_mask`` made of decisions; ``compare`` gets how far a key lies ahead."""
 
     def causal_mask(n_queries, n_keys=None):
         m, n = sizes(n_queries, n_keys)
@@ -74,7 +74,7 @@ EXERCISE = exercise(
         ),
     ),
     mistakes=made(
-        causal,
+        compose_causal_mask,
         *OF_WHAT_COMES_BACK,
         THE_FUTURE,
         mistake("""a token does not see itself

@@ -128,7 +128,7 @@ def only(J, hidden):
 
 
 @composition
-def leaking(
+def compose_leak(
     at=as_it_is,
     derive=derivatives,
     outputs=as_it_is,
@@ -138,7 +138,7 @@ def leaking(
     gather=lambda J, hidden: only(J, hidden).max(),
     give=float,
 ):
-    """``leak`` made of decisions: where to differentiate, what is added up, which pairs count."""
+    """Return ``leak`` made of decisions: where to differentiate, what to sum, which pairs count."""
 
     def leak(f, x, mask):
         J = tokens(outputs(derive(f, at(x))))
@@ -214,7 +214,7 @@ EXERCISE = exercise(
     ),
     excludes=(("integers in x", "A derivative is taken by x, which holds real numbers."),),
     mistakes=made(
-        leaking,
+        compose_leak,
         mistake("""the wrong pairs are measured
             Only pairs where the mask is False count, and row i of it belongs to output i. You
             measure those that are allowed, or all, or look up mask[j, i].""")

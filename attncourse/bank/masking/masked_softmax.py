@@ -91,14 +91,14 @@ NOT_HIDDEN = {"hide": lambda scores, mask: scores}
 
 
 @composition
-def weigh(
+def compose_masked_softmax(
     see=lambda mask, scores: mask.broadcast_to(scores.shape),
     cast=as_it_is,
     spare=lambda mask, some: mask | ~some,
     finish=lambda weights, some: weights.masked_fill(~some, 0),
     **options,
 ):
-    """``masked_softmax`` made of decisions.
+    """Return ``masked_softmax`` made of decisions.
 
     ``spare`` keeps rows with no key from becoming rows of −∞, ``finish`` is done to their weights.
     """
@@ -268,7 +268,7 @@ EXERCISE = exercise(
     ),
     excludes=(cases.FLOATS_ONLY,),
     mistakes=made(
-        weigh,
+        compose_masked_softmax,
         mistake("""a row with no key is NaN
             The softmax of a row of nothing but −∞ is NaN, and so is 0/0 where you mask later. Leave
             the scores of such a row as they are, and set its weights to 0 at the end.""")

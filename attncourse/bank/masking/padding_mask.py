@@ -30,14 +30,14 @@ CASES = CaseTable({"lengths": Drawn("..."), "max_length": cases.Count("n")})
 
 
 @composition
-def padding(
+def compose_padding_mask(
     read=as_it_is,
     align=lambda lengths: lengths[..., None, None],
     width=lambda lengths, n: n,
     allow=lambda j, length, n: j < length,
     **back,
 ):
-    """``padding_mask`` made of decisions."""
+    """Return ``padding_mask`` made of decisions."""
 
     def padding_mask(lengths, max_length):
         n = width(lengths, max_length)
@@ -84,7 +84,7 @@ EXERCISE = exercise(
     ),
     excludes=(("one batch axis, not contiguous", "A single axis has one order in memory."),),
     mistakes=made(
-        padding,
+        compose_padding_mask,
         *OF_WHAT_COMES_BACK,
         mistake("""positions are not counted from 0
             A sequence of length 3 has the positions 0, 1 and 2: `j < length`. You count one too

@@ -33,8 +33,10 @@ def behind_each(n, width):
 
 
 @composition
-def window(refuse=odd_unless_causal, around=centred, behind=behind_each, **back):
-    """``sliding_window_mask`` made of decisions; ``refuse`` says with which width to go on."""
+def compose_sliding_window_mask(
+    refuse=odd_unless_causal, around=centred, behind=behind_each, **back
+):
+    """Return ``sliding_window_mask`` made of decisions; ``refuse`` checks and returns the width."""
 
     def sliding_window_mask(n, width, causal=False):
         width = refuse(n, width, causal)
@@ -116,7 +118,7 @@ EXERCISE = exercise(
         ),
     ),
     mistakes=made(
-        window,
+        compose_sliding_window_mask,
         *OF_WHAT_COMES_BACK,
         mistake("""a token does not see itself
             Your diagonal is False. The window counts the token itself.

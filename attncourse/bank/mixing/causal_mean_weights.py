@@ -20,8 +20,8 @@ from attncourse.checks.writing.recipes import made, mistake
 
 
 @composition
-def running(seen=np.tri, along=EACH_ROW, divide=over, finish=result):
-    """``causal_mean_weights`` made of decisions: who is seen, what the rows are divided by."""
+def compose_causal_mean_weights(seen=np.tri, along=EACH_ROW, divide=over, finish=result):
+    """Return ``causal_mean_weights`` made of decisions: which tokens are seen, the divisor."""
 
     def causal_mean_weights(n):
         W = seen(n)
@@ -100,5 +100,5 @@ EXERCISE = exercise(
         ANY_NUMBER,
         ONE_TOKEN,
     ),
-    mistakes=made(running, *OF_RUNNING),
+    mistakes=made(compose_causal_mean_weights, *OF_RUNNING),
 )

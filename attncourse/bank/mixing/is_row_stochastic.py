@@ -32,7 +32,7 @@ THREE_ROWS = np.array([[0.25, 0.5, 0.25], [0.125, 0.125, 0.75], [0.5, 0.375, 0.1
 
 
 @composition
-def stochastic_test(
+def compose_is_row_stochastic(
     low=lambda A, atol: (A >= -atol).all(),
     total=np.sum,
     along=EACH_ROW,
@@ -41,7 +41,7 @@ def stochastic_test(
     tolerance=lambda atol: atol,
     finish=bool,
 ):
-    """``is_row_stochastic`` made of decisions."""
+    """Return ``is_row_stochastic`` made of decisions."""
 
     def is_row_stochastic(A, atol=1e-8):
         atol = tolerance(atol)
@@ -167,7 +167,7 @@ EXERCISE = exercise(
         unchanged(),
     ),
     mistakes=(
-        *made(stochastic_test, *OF_TESTING),
+        *made(compose_is_row_stochastic, *OF_TESTING),
         mistake("""an answer for every row
             You return an array of truth values, one a row. The question is about the whole matrix:
             reduce with `.all()` and return one bool.

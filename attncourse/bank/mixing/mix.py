@@ -31,8 +31,8 @@ ONE_A = {"A": Drawn("m n", stochastic)}
 
 
 @composition
-def mixer(weights=lambda A: A, product=np.matmul, finish=result):
-    """``mix`` made of decisions."""
+def compose_mix(weights=lambda A: A, product=np.matmul, finish=result):
+    """Return ``mix`` made of decisions."""
     return lambda A, X: finish(product(weights(A), X), X)
 
 
@@ -104,5 +104,5 @@ EXERCISE = exercise(
         ),
         unchanged(),
     ),
-    mistakes=made(mixer, *OF_MIXING),
+    mistakes=made(compose_mix, *OF_MIXING),
 )

@@ -23,10 +23,10 @@ BY_HAND = matrix([1.0, 3.0, 0.0], [2.0, 2.0, 4.0], [0.0, 5.0, 0.0])
 
 
 @composition
-def normalizer(
+def compose_normalize_rows(
     refuse=lambda A: (A < 0).any(), prepare=lambda A: A, measure=np.sum, along=EACH_ROW, divide=over
 ):
-    """``normalize_rows`` made of decisions."""
+    """Return ``normalize_rows`` made of decisions."""
 
     def normalize_rows(A):
         refuse_if(refuse(A))
@@ -134,5 +134,5 @@ EXERCISE = exercise(
         ("entries that cancel", "No entry is below 0."),
         ("a row of very small numbers", "A row that is not zero sums to 0.001 or more."),
     ),
-    mistakes=made(normalizer, *OF_NORMALIZING),
+    mistakes=made(compose_normalize_rows, *OF_NORMALIZING),
 )

@@ -12,8 +12,8 @@ from attncourse.checks.writing.recipes import made, mistake
 
 
 @composition
-def uniform(share=lambda n: 1 / n, shape=lambda n: (n, n), finish=lambda W: W):
-    """``uniform_weights`` made of decisions."""
+def compose_uniform_weights(share=lambda n: 1 / n, shape=lambda n: (n, n), finish=lambda W: W):
+    """Return ``uniform_weights`` made of decisions."""
     return lambda n: finish(np.full(shape(n), share(n)))
 
 
@@ -54,5 +54,5 @@ EXERCISE = exercise(
     minutes=5,
     picture=True,
     criteria=(Criterion("every weight is 1/n", 1).on(few_tokens), ANY_NUMBER, ONE_TOKEN),
-    mistakes=made(uniform, *OF_UNIFORM),
+    mistakes=made(compose_uniform_weights, *OF_UNIFORM),
 )

@@ -28,14 +28,14 @@ def wider_windows(rng: Rng) -> list[Case]:
 
 
 @composition
-def window(
+def compose_window_weights(
     refuse=lambda n, width: width % 2 == 0,
     reach=lambda width: width // 2,
     inside=lambda i, j, n, half: abs(i - j) <= half,
     along=EACH_ROW,
     divide=lambda W, sums, width: over(W, sums),
 ):
-    """``window_weights`` made of decisions: which widths, how far, which tokens, what share."""
+    """Return ``window_weights`` made of decisions: widths, reach, tokens inside, weights."""
 
     def window_weights(n, width):
         refuse_if(refuse(n, width))
@@ -156,5 +156,5 @@ EXERCISE = exercise(
             *(Case(s, note="even width", raises=ValueError) for s in ((7, 4), (3, 2), (3, 8)))
         ),
     ),
-    mistakes=made(window, *OF_WINDOWS),
+    mistakes=made(compose_window_weights, *OF_WINDOWS),
 )

@@ -27,8 +27,10 @@ BY_HAND = Case((torch.arange(12).reshape(3, 2, 2).double(),), note="three heads,
 
 
 @composition
-def merging(take=lambda x: x, move=heads_first, join=side_by_side, finish=lambda merged: merged):
-    """``merge_heads`` made of decisions."""
+def compose_merge_heads(
+    take=lambda x: x, move=heads_first, join=side_by_side, finish=lambda merged: merged
+):
+    """Return ``merge_heads`` made of decisions."""
     return lambda x: finish(join(move(take(x))))
 
 
@@ -53,7 +55,7 @@ EXERCISE = exercise(
     criteria=there_or_back(CASES, BY_HAND, "the heads' features side by side, head 0 first"),
     excludes=(cases.FLOATS_ONLY,),
     mistakes=made(
-        merging,
+        compose_merge_heads,
         NOT_PUT_BACK,
         INTERLEAVED,
         ADDED_UP,

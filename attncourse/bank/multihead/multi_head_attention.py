@@ -158,7 +158,7 @@ def for_every_head(mask, n_axes):
 
 
 @composition
-def heads(
+def compose_multi_head_attention(
     super_init=decisions.begun,
     refuse=refused,
     layers=four_layers,
@@ -180,7 +180,7 @@ def heads(
     shown=lambda self, maps, *given: maps,
     **options,
 ):
-    """A ``MultiHeadAttention`` made of decisions, in the order in which they are taken.
+    """Return a ``MultiHeadAttention`` made of decisions, in the order in which they are taken.
 
     ``answer`` makes what each head returns, ``shares`` the maps that ``weights`` returns, to which
     ``shown`` is done. Other options are decisions of ``Attention``.
@@ -382,10 +382,12 @@ EXERCISE = exercise(
         unchanged(),
     ),
     excludes=(cases.FLOATS_ONLY,),
-    mistakes=made(heads, mistakes.WEIGHTS_WITHOUT_MASK, mistakes.WEIGHTS_ARE_SCORES)
-    + made(heads, *OF_ATTENTION, beside=mistakes.IN_ONE_METHOD)
+    mistakes=made(
+        compose_multi_head_attention, mistakes.WEIGHTS_WITHOUT_MASK, mistakes.WEIGHTS_ARE_SCORES
+    )
+    + made(compose_multi_head_attention, *OF_ATTENTION, beside=mistakes.IN_ONE_METHOD)
     + made(
-        heads,
+        compose_multi_head_attention,
         mistakes.NO_SUPER_INIT,
         mistakes.LAYERS_HIDDEN,
         RESHAPED.by(RESHAPED.ways[0] | {"merge": across_heads}),

@@ -93,7 +93,7 @@ def transposed(layer, own):
 
 
 @composition
-def converted(
+def compose_naive_to_batched(
     heads=lambda naive: list(naive.heads),
     number=lambda naive: len(naive.heads),
     biased=lambda naive: naive.W_o.bias is not None,
@@ -104,7 +104,7 @@ def converted(
     W_o=weight_and_bias,
     finish=lambda made, naive: made,
 ):
-    """A ``naive_to_batched`` made of decisions; ``origin`` names the layer to copy from."""
+    """Return a ``naive_to_batched`` made of decisions; ``origin`` names the layer to copy from."""
 
     def naive_to_batched(naive):
         bias = biased(naive)
@@ -181,7 +181,7 @@ EXERCISE = exercise(
     ),
     mistakes=(
         *made(
-            converted,
+            compose_naive_to_batched,
             mistake("""the heads' weights side by side
                 You join the weights along their second axis, or transpose them first. `nn.Linear`
                 stores (out, in), and what stands side by side in the *output* is rows of the

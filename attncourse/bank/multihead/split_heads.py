@@ -38,7 +38,7 @@ def by_two_axes(x, h):
 
 
 @composition
-def splitting(
+def compose_split_heads(
     asked=lambda x: x.shape[-1],
     refuse=refused,
     take=lambda x, h: x,
@@ -46,7 +46,7 @@ def splitting(
     move=heads_first,
     finish=lambda heads: heads,
 ):
-    """``split_heads`` made of decisions; ``refuse`` sees the width that is ``asked`` for."""
+    """Return ``split_heads`` made of decisions; ``refuse`` sees the width that is ``asked`` for."""
 
     def split_heads(x, n_heads):
         refuse(asked(x), n_heads)
@@ -75,7 +75,7 @@ EXERCISE = exercise(
     ),
     excludes=(cases.FLOATS_ONLY,),
     mistakes=made(
-        splitting,
+        compose_split_heads,
         mistake("""the axes are left as they are
             You return (..., n, h, d/h). The heads come before the tokens: `.transpose(-3, -2)`.
         """).by(move=lambda x: x),

@@ -20,13 +20,13 @@ BY_HAND = plain(2, 2, note="slopes 1/16 and 1/256")
 
 
 @composition
-def linear(
+def compose_alibi_bias(
     slope=lambda h, heads, n: 2.0 ** (-8 * (h + 1) / heads),
     distance=lambda i, j: (i - j).abs(),
     later=lambda b: b,
     finish=lambda b: b,
 ):
-    """An ``alibi_bias`` made of decisions."""
+    """Return an ``alibi_bias`` made of decisions."""
 
     def alibi_bias(n_heads, n):
         slopes = slope(torch.arange(n_heads).double(), n_heads, n)
@@ -74,7 +74,7 @@ EXERCISE = exercise(
         ),
     ),
     mistakes=made(
-        linear,
+        compose_alibi_bias,
         mistake("""the sign is missing
             Your bias grows with the distance and favours far tokens. It is −slope · |i − j|.
         """).by(finish=lambda b: -b),

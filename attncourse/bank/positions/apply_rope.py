@@ -83,7 +83,7 @@ def single(*rows: Row) -> tuple[Row, ...]:
 
 
 @composition
-def rope(
+def compose_apply_rope(
     align=lambda angles, x: angles,
     cut=lambda x: (x[..., 0::2], x[..., 1::2]),
     block=plane,
@@ -91,7 +91,7 @@ def rope(
     join=in_turns,
     **clock,
 ):
-    """An ``apply_rope`` made of decisions; an odd last feature would stay as it is."""
+    """Return an ``apply_rope`` made of decisions; an odd last feature would stay as it is."""
     clock = Angles(**clock)
 
     def apply_rope(x, positions, base=10000.0):
@@ -164,7 +164,7 @@ EXERCISE = exercise(
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        rope,
+        compose_apply_rope,
         *OF_THE_CLOCK,
         BASE_IGNORED,
         SIGN_LOST,

@@ -43,14 +43,14 @@ def overlapping(rows):
 
 
 @composition
-def turned_by(
+def compose_rotation_matrix(
     block=plane,
     put=on_the_diagonal,
     step=lambda turned, k: turned(k),
     finish=lambda R: R,
     **clock,
 ):
-    """A ``rotation_matrix`` made of decisions.
+    """Return a ``rotation_matrix`` made of decisions.
 
     A pair is (sine, cosine) here, so that it turns the other way than the plane.
     """
@@ -97,7 +97,7 @@ EXERCISE = exercise(
     ),
     excludes=(("base given", "The base is 10000: `rotation_matrix(k, d)`."),),
     mistakes=made(
-        turned_by,
+        compose_rotation_matrix,
         *OF_THE_CLOCK,
         SIGN_LOST,
         ODD_ACCEPTED,

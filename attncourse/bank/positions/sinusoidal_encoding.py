@@ -26,8 +26,8 @@ BY_HAND = plain(4, 4, note="two pairs, of frequency 1 and 1/100")
 
 
 @composition
-def wave(join=in_turns, finish=lambda PE: PE, **clock):
-    """A ``sinusoidal_encoding`` made of decisions."""
+def compose_sinusoidal_encoding(join=in_turns, finish=lambda PE: PE, **clock):
+    """Return a ``sinusoidal_encoding`` made of decisions."""
     clock = Angles(**clock)
 
     def sinusoidal_encoding(n, d, base=10000.0):
@@ -75,7 +75,7 @@ EXERCISE = exercise(
         ),
     ),
     mistakes=made(
-        wave,
+        compose_sinusoidal_encoding,
         *OF_THE_CLOCK,
         BASE_IGNORED,
         ODD_ACCEPTED,

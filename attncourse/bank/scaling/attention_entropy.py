@@ -43,7 +43,7 @@ def guarded_shares(guard):
 
 
 @composition
-def entropy(
+def compose_attention_entropy(
     take=lambda weights: weights,
     log=lambda a: a.masked_fill(a == 0, 1).log(),  # ln a, and 0 where a is 0
     weigh=lambda weights, logs: weights * logs,
@@ -51,7 +51,7 @@ def entropy(
     sign=-1,
     unit=lambda h, weights: h,
 ):
-    """The entropy made of decisions, in the order in which they are taken."""
+    """Return the entropy made of decisions, in the order in which they are taken."""
 
     def attention_entropy(weights):
         taken = take(weights)
@@ -98,7 +98,7 @@ EXERCISE = exercise(
     ),
     excludes=ONLY_WEIGHTS,
     mistakes=made(
-        entropy,
+        compose_attention_entropy,
         mistake("""0 · ln 0 is NaN
             ln 0 is −∞ and 0 · (−∞) is NaN. The limit of a ln a at 0 is 0: put a 1 in place of each
             weight of 0 inside the logarithm, or use `torch.xlogy(weights, weights)`.

@@ -26,13 +26,13 @@ BATCH_WIDTHS = (16, 4, 64, 256, 4)
 
 
 @composition
-def scaling_by(
+def compose_scale_scores(
     factor=decisions.by_root_of_d_k,
     take=lambda scores: scores,
     times=decisions.times,
     finish=lambda scaled: scaled,
 ):
-    """The scaling made of decisions; ``factor`` sees empty queries and keys, and d_k."""
+    """Return the scaling made of decisions; ``factor`` sees empty queries and keys, and d_k."""
 
     def scale_scores(scores, d_k):
         *batch, m, n = scores.shape
@@ -83,7 +83,7 @@ EXERCISE = exercise(
     ),
     excludes=(cases.FLOATS_ONLY,),
     mistakes=made(
-        scaling_by,
+        compose_scale_scores,
         *mistakes.OF_THE_SCALE,
         mistakes.DIVIDED_BY_ROOT_M,
         mistake("""`d_k ** 1/2`

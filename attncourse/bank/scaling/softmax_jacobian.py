@@ -29,7 +29,7 @@ def eye(p):
 
 
 @composition
-def jacobian(
+def compose_softmax_jacobian(
     take=lambda p: p,
     first=torch.diag_embed,
     second=outer,
@@ -95,7 +95,7 @@ EXERCISE = exercise(
     ),
     excludes=ONLY_WEIGHTS,
     mistakes=made(
-        jacobian,
+        compose_softmax_jacobian,
         mistake("""a sign is wrong
             It is diag(p) − p pᵀ: with its own score a weight grows, so the diagonal is positive;
             what it gains the others lose, so the rest is negative and every row sums to 0.""")

@@ -39,7 +39,7 @@ ROW = row("m=4 n=6 d_q=3 d_k=5 d_hidden=7")
 
 
 @composition
-def additive(
+def compose_additive_score(
     layers=lambda d_q, d_k, d_h: linear({"W_q": (d_q, d_h), "W_k": (d_k, d_h), "w": (d_h, 1)}),
     project=lambda self, query, key: (self.W_q(query), self.W_k(key)),
     pair=lambda query, key: query.unsqueeze(-2) + key.unsqueeze(-3),
@@ -48,7 +48,7 @@ def additive(
     finish=lambda scores: scores.squeeze(-1),
     **options,
 ):
-    """An ``AdditiveScore`` made of decisions: its layers, and each step of its way."""
+    """Return an ``AdditiveScore`` made of decisions: its layers, and each step of its way."""
 
     def forward(self, query, key):
         return finish(last(self, bend(self, pair(*project(self, query, key)))))
@@ -130,7 +130,7 @@ EXERCISE = exercise(
     ),
     excludes=(cases.FLOATS_ONLY,),
     mistakes=made(
-        additive,
+        compose_additive_score,
         mistake("""the tanh in another place
             You take the tanh of each projection, of what w returns, or twice. It stands once,
             between the sum and w, where query and key act together.""")

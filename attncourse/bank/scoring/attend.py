@@ -37,14 +37,14 @@ FAR_BELOW = {"scores": Drawn("m n", lambda rng, shape: normal(rng, shape) - 1e6)
 
 
 @composition
-def attend(
+def compose_attend(
     order=lambda scores, values: (scores, values),
     prepare=lambda scores, values: scores,
     into=lambda scores, hidden, mask: hidden,
     finish=lambda output, weights: output,
     **options,
 ):
-    """``attend`` made of decisions; ``into`` says where the masked scores are written."""
+    """Return ``attend`` made of decisions; ``into`` says where the masked scores are written."""
     own = Attention.of(options)
     attention = replace(own, hide=lambda s, mask: into(s, own.hide(s, mask), mask))
 
@@ -120,7 +120,7 @@ EXERCISE = exercise(
     ),
     excludes=(cases.FLOATS_ONLY,),
     mistakes=made(
-        attend,
+        compose_attend,
         *mistakes.OF_THE_SOFTMAX,
         *mistakes.MORE_OF_THE_SOFTMAX,
         mistakes.FLOORED,

@@ -183,7 +183,7 @@ def each_its_own(draw):
 
 
 @composition
-def equivariance(
+def compose_is_permutation_equivariant(
     generator=lambda rng: np.random.default_rng(0) if rng is None else rng,
     length=lambda X: X.shape[-2],
     draw=lambda n, rng: [chapter.random_order(n, rng) for _ in range(8)],
@@ -195,7 +195,7 @@ def equivariance(
     verdict=all,
     finish=bool,
 ):
-    """A test of equivariance made of decisions: which orders, what is compared, and how."""
+    """Return a test of equivariance made of decisions: which orders, what is compared, and how."""
 
     def test(f, X, rng=None, atol=1e-8):
         rng = generator(rng)
@@ -311,5 +311,5 @@ EXERCISE = exercise(
         unchanged(),
     ),
     excludes=(("n of 1", "There are at least two tokens."),),
-    mistakes=made(equivariance, *OF_EQUIVARIANCE),
+    mistakes=made(compose_is_permutation_equivariant, *OF_EQUIVARIANCE),
 )

@@ -13,8 +13,8 @@ from attncourse.checks.writing.recipes import made, mistake
 
 
 @composition
-def attend(tokens=lambda X: X, mix=lambda A, X: A @ X, finish=result, **options):
-    """``self_attention`` made of decisions."""
+def compose_self_attention(tokens=lambda X: X, mix=lambda A, X: A @ X, finish=result, **options):
+    """Return ``self_attention`` made of decisions."""
     weights = weights_of(**options)
 
     def answer(X):
@@ -83,5 +83,5 @@ EXERCISE = exercise(
     minutes=8,
     picture=True,
     criteria=criteria_of_tokens("mixes the tokens by their own weights"),
-    mistakes=made(attend, *OF_SELF_ATTENTION, *OF_THE_MIXTURE),
+    mistakes=made(compose_self_attention, *OF_SELF_ATTENTION, *OF_THE_MIXTURE),
 )

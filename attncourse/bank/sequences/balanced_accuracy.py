@@ -61,14 +61,14 @@ def balanced_kinds(rng: Rng) -> list[Case]:
 
 
 @composition
-def balancing(
+def compose_balanced_accuracy(
     read=lambda labels, guesses: (np.asarray(labels), np.asarray(guesses)),
     classes=lambda labels, guesses: np.unique(labels),
     recall=lambda labels, guesses, c: np.mean(guesses[labels == c] == c),
     gather=np.mean,
     finish=lambda value, recalls: float(value),
 ):
-    """``balanced_accuracy`` made of decisions."""
+    """Return ``balanced_accuracy`` made of decisions."""
 
     def balanced_accuracy(labels, predictions):
         labels, guesses = read(labels, predictions)
@@ -135,7 +135,7 @@ EXERCISE = exercise(
         unchanged(),
     ),
     mistakes=made(
-        balancing,
+        compose_balanced_accuracy,
         mistake("""plain accuracy
             You count right answers among all, so the larger class decides. Take the share of right
             answers in each class, then the mean of these.""").by(recall=plainly),

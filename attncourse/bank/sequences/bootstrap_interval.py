@@ -127,7 +127,7 @@ def quantiles_of(found, level):
 
 
 @composition
-def bootstrapping(
+def compose_bootstrap_interval(
     generator=lambda rng: np.random.default_rng() if rng is None else rng,
     count=lambda arrays: len(arrays[0]),
     rows=lambda rng, n: rng.integers(n, size=n),
@@ -138,7 +138,7 @@ def bootstrapping(
     defaults=(0.95, 1000),
     whole=lambda value, found, level: found,
 ):
-    """``bootstrap_interval`` made of decisions."""
+    """Return ``bootstrap_interval`` made of decisions."""
 
     def bootstrap_interval(statistic, *arrays, level=None, n_resamples=None, rng=None):
         level = defaults[0] if level is None else level
@@ -227,7 +227,7 @@ EXERCISE = exercise(
         unchanged(),
     ),
     mistakes=made(
-        bootstrapping,
+        compose_bootstrap_interval,
         mistake("""drawn without replacement
             Your resamples hold every row once, shuffled or not, so the statistic never changes.
             Draw with replacement, `rng.integers(n, size=n)`, and hand over the rows drawn.""")

@@ -93,7 +93,7 @@ def behind(ids, n):
 
 
 @composition
-def encoding(
+def compose_encode_cdr3(
     read=str.upper,
     check=strict,
     number=numbered,
@@ -102,7 +102,7 @@ def encoding(
     dtype=torch.int64,
     finish=lambda ids, n: ids,
 ):
-    """``encode_cdr3`` made of decisions."""
+    """Return ``encode_cdr3`` made of decisions."""
 
     def encode_cdr3(sequence, max_length):
         text = fit(check(read(sequence)), max_length)
@@ -130,7 +130,7 @@ EXERCISE = Exercise(
         Criterion("refuses a longer sequence with ValueError", 1).on(refused(*TOO_LONG)),
     ),
     mistakes=made(
-        encoding,
+        compose_encode_cdr3,
         mistake("""ids are counted from 0
             Your A is 0, and so is the padding: nobody can tell them apart. Letters are 1 to 20.
         """).by(number=by_order(ALPHABET, 0)),

@@ -169,7 +169,7 @@ def filled(clusters, n, fraction, rng):
 
 
 @composition
-def splitting(
+def compose_split_by_similarity(
     distance=Levenshtein.distance,
     near=lambda far, most: far <= most,
     link=components,
@@ -178,7 +178,7 @@ def splitting(
     rest=lambda texts, test, near: sorted(set(range(len(texts))) - set(test)),
     finish=lambda train, test, texts: (np.array(train, int), np.array(sorted(test), int)),
 ):
-    """``split_by_similarity`` made of decisions."""
+    """Return ``split_by_similarity`` made of decisions."""
 
     def split_by_similarity(sequences, max_distance=1, test_fraction=0.2, seed=0):
         texts = [str(one) for one in sequences]
@@ -351,7 +351,7 @@ EXERCISE = exercise(
         unchanged(),
     ),
     mistakes=made(
-        splitting,
+        compose_split_by_similarity,
         mistake("""a random split
             You shuffle single sequences, or cut a cluster to get the size right, so a near-copy of
             what was learned lands in the test. Find the clusters first, and give whole ones to a

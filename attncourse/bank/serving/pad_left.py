@@ -77,7 +77,7 @@ def by_value(ids, real, pad):
 
 
 @composition
-def padding(
+def compose_pad_left(
     rows=as_it_is,
     put=before,
     longest=max,
@@ -91,7 +91,7 @@ def padding(
     order=lambda ids, positions, mask: (ids, positions, mask),
     **back,
 ):
-    """``pad_left`` made of decisions; ``told`` says what is no padding."""
+    """Return ``pad_left`` made of decisions; ``told`` says what is no padding."""
 
     def pad_left(sequences, pad):
         given = rows(sequences)
@@ -154,7 +154,7 @@ EXERCISE = exercise(
         unchanged(),
     ),
     mistakes=made(
-        padding,
+        compose_pad_left,
         mistake("""positions count the padding
             Your positions are the places in the padded row, so that a sequence's first token has
             another position in every batch. Each sequence counts from 0 at its own first token.

@@ -98,7 +98,7 @@ def not_zero(scale):
 
 
 @composition
-def coding(
+def compose_quantize(
     refuse=sizes_that_fit,
     read=as_it_is,
     cut=neighbours,
@@ -116,7 +116,7 @@ def coding(
     order=lambda codes, scale, minimum: (codes, scale, minimum),
     back=lambda codes, low, scale: codes,
 ):
-    """``quantize`` made of decisions."""
+    """Return ``quantize`` made of decisions."""
 
     def quantize(x, bits, block):
         x, bits, block = refuse(x, bits, block)
@@ -247,7 +247,7 @@ EXERCISE = exercise(
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        coding,
+        compose_quantize,
         mistake("""one scale for the whole array
             You take the least and the greatest of all numbers. Each block has its own: a large
             number elsewhere must not make its steps coarser.""")

@@ -177,7 +177,7 @@ def larger_parts(p: list, q: list, token: int) -> list:
 
 
 @composition
-def accepting(
+def compose_speculative_accept(
     one_u=False,
     chance=uniform,
     keep=lambda u, p, q, best: u < p / q if q else p > 0,
@@ -198,7 +198,7 @@ def accepting(
     finish=lambda ids: torch.tensor(ids, dtype=torch.int64),
     generator=as_it_is,
 ):
-    """``speculative_accept`` made of decisions."""
+    """Return ``speculative_accept`` made of decisions."""
 
     def speculative_accept(draft, p_draft, p_target, rng):
         tokens, Q, P = draft.tolist(), p_draft.double().tolist(), p_target.double().tolist()
@@ -337,7 +337,7 @@ EXERCISE = exercise(
     ),
     mistakes=(
         *made(
-            accepting,
+            compose_speculative_accept,
             mistake("""p and q are exchanged
                 You keep a guess with probability q / p. What the target says more often than the
                 draft is kept for certain, the rest with p / q: p is `p_target`, q is `p_draft`.

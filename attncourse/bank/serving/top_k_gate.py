@@ -77,7 +77,7 @@ def least_first(logits):
 
 
 @composition
-def gating(
+def compose_top_k_gate(
     refuse=some_of,
     read=as_it_is,
     choose=of_rank(lower_first),
@@ -86,7 +86,7 @@ def gating(
     after=lambda weights, chosen, k: weights,
     finish=lambda weights, logits, k: weights,
 ):
-    """``top_k_gate`` made of decisions."""
+    """Return ``top_k_gate`` made of decisions."""
 
     def top_k_gate(logits, k):
         k = refuse(logits, k)
@@ -183,7 +183,7 @@ EXERCISE = exercise(
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        gating,
+        compose_top_k_gate,
         mistake("""softmax before the choice, not renormalised
             You take the softmax over all experts and set the others to 0, so that what is left sums
             to less than 1. Take it over the chosen ones alone, or divide by their sum.""").by(

@@ -76,7 +76,7 @@ def by_the_sum_of_widths(content, turned, d_c, d_r, d_latent):
 
 
 @composition
-def absorbing(
+def compose_absorbed_scores(
     read=as_it_is,
     matrix=as_it_is,
     absorb=lambda query, W_uk: query @ W_uk.mT,
@@ -88,7 +88,7 @@ def absorbing(
     join=both_parts,
     finish=as_it_is,
 ):
-    """``absorbed_scores`` made of decisions; ``factors`` are those of both parts."""
+    """Return ``absorbed_scores`` made of decisions; ``factors`` are those of both parts."""
 
     def absorbed_scores(q_content, q_turned, latent, k_turned, W_uk):
         latent, W = read(latent), matrix(W_uk)
@@ -146,7 +146,7 @@ EXERCISE = exercise(
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        absorbing,
+        compose_absorbed_scores,
         mistake("""the keys are made after all
             Your scores are right, but you make the keys of every head, (h, n, d_c), which is what
             the absorbed form does without. Take each query to the latents: `q_content @ W_uk.mT`,

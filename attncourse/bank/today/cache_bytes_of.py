@@ -92,7 +92,7 @@ def windowed(n_tokens, window):
 
 
 @composition
-def counting(
+def compose_cache_bytes_of(
     refuse=some_tokens,
     layers=as_it_is,
     pair=2,
@@ -103,7 +103,7 @@ def counting(
     state=lambda n, config: config["d_state"],
     size=lambda numbers, size: numbers * size,
 ):
-    """``cache_bytes_of`` made of decisions."""
+    """Return ``cache_bytes_of`` made of decisions."""
 
     def cache_bytes_of(config, n_tokens, bytes_per_number=2):
         n, numbers = refuse(n_tokens), 0
@@ -166,7 +166,7 @@ EXERCISE = exercise(
         unchanged(),
     ),
     mistakes=made(
-        counting,
+        compose_cache_bytes_of,
         mistake("""every layer counts as full
             You count 2 · n_kv_heads · d_head numbers a token for every layer. Look at its kind:
             `for kind in config["layers"]`.""").by(

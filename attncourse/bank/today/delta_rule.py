@@ -82,7 +82,7 @@ def mend(state, key, error, beta):
 
 
 @composition
-def remembering(
+def compose_delta_rule(
     keys=as_it_is,
     queries=as_it_is,
     values=as_it_is,
@@ -96,7 +96,7 @@ def remembering(
     read=lambda query, state: query @ state,
     finish=lambda outputs, states, query: torch.cat(outputs, -2),
 ):
-    """``delta_rule`` made of decisions; ``seen`` is which of two states a query reads."""
+    """Return ``delta_rule`` made of decisions; ``seen`` is which of two states a query reads."""
 
     def delta_rule(query, key, value, beta):
         query, key, value, beta = queries(query), keys(key), values(value), strength(beta)
@@ -157,7 +157,7 @@ EXERCISE = exercise(
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        remembering,
+        compose_delta_rule,
         mistake("""nothing is corrected
             You add β k vᵀ to the state, whatever it answers to k already. What is added is β k
             times the *error*, v − Sᵀ k.""").by(error=lambda value, state, key: value),

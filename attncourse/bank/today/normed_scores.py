@@ -44,7 +44,7 @@ BY_HAND = Case(
 
 
 @composition
-def norming(
+def compose_normed_scores(
     sides=(True, True),
     prepare=as_it_is,
     average=mean_square,
@@ -58,7 +58,7 @@ def norming(
     factor=decisions.by_root_of_d_k,
     finish=lambda scores, query, key: scores,
 ):
-    """``normed_scores`` made of decisions; ``sides`` says which of the two are normalised."""
+    """Return ``normed_scores`` made of decisions; ``sides`` says which of the two are normed."""
 
     def normed(x, gain, eps, do):
         x = prepare(x)
@@ -136,7 +136,7 @@ EXERCISE = exercise(
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        norming,
+        compose_normed_scores,
         mistake("""only one of the two is normalised
             You normalise the queries and take the keys as they come, or the other way round. Both
             go through a norm: one that is left out can still make a score as large as it likes.""")

@@ -121,7 +121,7 @@ def marked(order, k, mask):
 
 
 @composition
-def choosing(
+def compose_select_keys(
     refuse=whole_k,
     see=lambda mask, scores: mask.broadcast_to(scores.shape),
     score=as_it_is,
@@ -133,7 +133,7 @@ def choosing(
     kind=as_it_is,
     finish=lambda chosen, order, k, scores: chosen,
 ):
-    """``select_keys`` made of decisions."""
+    """Return ``select_keys`` made of decisions."""
 
     def select_keys(index_scores, k, mask):
         k = refuse(index_scores, k)
@@ -218,7 +218,7 @@ EXERCISE = exercise(
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        choosing,
+        compose_select_keys,
         mistake("""chosen before the mask
             You choose k of all keys and take away what is forbidden, later keys for example, so
             that fewer are left than could be. Choose among the allowed ones: −∞ for the others

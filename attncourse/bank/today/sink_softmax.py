@@ -77,7 +77,7 @@ def beside_the_scores(scores, column):
 
 
 @composition
-def sinking(
+def compose_sink_softmax(
     read=as_it_is,
     read_sink=as_it_is,
     align=one_a_head,
@@ -85,7 +85,7 @@ def sinking(
     normalize=beside_the_scores,
     after=lambda weights, mask: weights,
 ):
-    """``sink_softmax`` made of decisions."""
+    """Return ``sink_softmax`` made of decisions."""
 
     def sink_softmax(scores, sink, mask=None):
         scores = read(scores)
@@ -228,7 +228,7 @@ EXERCISE = exercise(
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        sinking,
+        compose_sink_softmax,
         mistake("""the sink takes nothing
             Your rows sum to 1: you leave the sink out, add it to all scores of a row (which a
             softmax does not notice), or divide by what is left once its weight is taken away. e to

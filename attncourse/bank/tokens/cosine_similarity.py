@@ -57,7 +57,7 @@ NUMBERS = CASES(
 
 
 @composition
-def cosines(
+def compose_cosine_similarity(
     prepare=lambda X: X,
     measure=np.linalg.norm,
     along=EACH_ROW,
@@ -67,7 +67,7 @@ def cosines(
     compare=dots,
     finish=result,
 ):
-    """``cosine_similarity`` made of decisions; ``divide`` is done to X and Y alike."""
+    """Return ``cosine_similarity`` made of decisions; ``divide`` is done to X and Y alike."""
 
     def cosine_similarity(X, Y):
         X, Y = prepare(X), prepare(Y)
@@ -214,5 +214,5 @@ EXERCISE = exercise(
         unchanged(),
     ),
     excludes=(("a row of very small numbers", "Vectors that are not 0 are at least 0.001 long."),),
-    mistakes=made(cosines, *OF_COSINES),
+    mistakes=made(compose_cosine_similarity, *OF_COSINES),
 )

@@ -31,8 +31,8 @@ NUMBERS = EMBED_CASES(
 
 
 @composition
-def lookup(size=len, **decisions):
-    """``embed`` made of decisions."""
+def compose_embed(size=len, **decisions):
+    """Return ``embed`` made of decisions."""
     rows = picking(**decisions)
     return lambda ids, table: rows(ids, table, size(table))
 
@@ -103,7 +103,7 @@ EXERCISE = exercise(
         unchanged(),
     ),
     mistakes=made(
-        lookup,
+        compose_embed,
         *OF_EMBED,
         *(s.naming(n_vocab="len(table)") for s in OF_IDS),
         *numpy_mistakes.OF_RESULTS,

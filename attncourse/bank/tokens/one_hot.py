@@ -29,8 +29,8 @@ SIZES = CASES(
 
 
 @composition
-def hot(width=lambda ids, n_vocab: n_vocab, dtype=float, **decisions):
-    """``one_hot`` made of decisions: rows of an identity matrix."""
+def compose_one_hot(width=lambda ids, n_vocab: n_vocab, dtype=float, **decisions):
+    """Return ``one_hot`` made of decisions: rows of an identity matrix."""
     rows = picking(**decisions)
     return lambda ids, n_vocab: rows(ids, np.eye(width(ids, n_vocab)), n_vocab).astype(dtype)
 
@@ -98,5 +98,5 @@ EXERCISE = exercise(
         refuses_ids(4),
         unchanged(),
     ),
-    mistakes=made(hot, *OF_IDS, *OF_ONE_HOT, numpy_mistakes.TRANSPOSED),
+    mistakes=made(compose_one_hot, *OF_IDS, *OF_ONE_HOT, numpy_mistakes.TRANSPOSED),
 )

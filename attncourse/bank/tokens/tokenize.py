@@ -49,14 +49,14 @@ TEXTS_OF_WORDS = {
 
 
 @composition
-def tokenizer(
+def compose_tokenize(
     prepare=str.lower,
     word=r"\w+",
     mark=r"[^\w\s]",
     cut=lambda text, pattern: re.findall(pattern, text),
     finish=lambda found: found,
 ):
-    """A tokenizer made of decisions: what a word is and what a mark is, in a pattern."""
+    """Return a tokenizer made of decisions: what a word is and what a mark is, in a pattern."""
     pattern = "|".join(filter(None, (word, mark)))
     return lambda text: finish(cut(prepare(text), pattern))
 
@@ -206,5 +206,5 @@ EXERCISE = exercise(
             noted(TEXTS_OF_WORDS, once_more(FIRST_TEXT))
         ),
     ),
-    mistakes=made(tokenizer, *OF_WORDS),
+    mistakes=made(compose_tokenize, *OF_WORDS),
 )

@@ -40,7 +40,7 @@ ROW = row("m=5 n=7 d_model=12 h=3 d_ff=11")
 
 
 @composition
-def decoding(
+def compose_decoder_block(
     layers=decoder_layers,
     masks=lambda mask, memory_mask: (mask, memory_mask),
     recall=lambda self, memory: memory,
@@ -49,7 +49,7 @@ def decoding(
     feed=lambda self, x: self.feed_forward(x),
     **options,
 ):
-    """A ``DecoderBlock`` made of decisions."""
+    """Return a ``DecoderBlock`` made of decisions."""
 
     def branches(self, memory, mask, memory_mask):
         mask, memory_mask = masks(mask, memory_mask)
@@ -140,7 +140,7 @@ EXERCISE = exercise(
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        decoding,
+        compose_decoder_block,
         *of_the_stream(decoder_layers, DECODER_BRANCHES, {"look": read_dropped("self_attention")}),
         *of_the_mask("look", "self_attention", ()),
         mistake("""the memory is normalised

@@ -46,13 +46,13 @@ def encoder_layers(d_model, n_heads, d_ff):
 
 
 @composition
-def encoding(
+def compose_encoder_block(
     layers=encoder_layers,
     attend=lambda self, x, mask, *seen: self.attention(x, *seen, mask=mask),
     feed=lambda self, x: self.feed_forward(x),
     **options,
 ):
-    """An ``EncoderBlock`` made of decisions."""
+    """Return an ``EncoderBlock`` made of decisions."""
 
     def branches(self, mask):
         return [lambda x, *seen: attend(self, x, mask, *seen), lambda x: feed(self, x)]
@@ -120,7 +120,7 @@ EXERCISE = exercise(
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        encoding,
+        compose_encoder_block,
         *of_the_stream(encoder_layers, ENCODER_BRANCHES, {"attend": read_dropped("attention")}),
         *of_the_mask("attend", "attention", ()),
         mistake("""no attention

@@ -54,7 +54,7 @@ def two_layers(d_model, d_ff, bias):
 
 
 @composition
-def feeding(
+def compose_feed_forward(
     super_init=decisions.begun,
     width=lambda d_model, d_ff: 4 * d_model if d_ff is None else d_ff,
     layers=two_layers,
@@ -67,7 +67,7 @@ def feeding(
     second=lambda self, hidden: self.W_2(hidden),
     finish=lambda self, output, x: output,
 ):
-    """A ``FeedForward`` made of decisions."""
+    """Return a ``FeedForward`` made of decisions."""
 
     class FeedForward(nn.Module):
         def __init__(self, d_model, d_ff=None, activation=None, bias=True):
@@ -141,7 +141,7 @@ EXERCISE = exercise(
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        feeding,
+        compose_feed_forward,
         mistakes.NO_SUPER_INIT,
         mistakes.LAYERS_HIDDEN.said(
             "Your module has no parameters. Layers in a plain list or dict, or made anew in "

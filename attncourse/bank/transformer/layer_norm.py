@@ -32,7 +32,7 @@ def mean(x):
 
 
 @composition
-def norming(
+def compose_layer_norm(
     centre=mean,
     around=lambda x, centred: centred,
     average=mean,
@@ -46,7 +46,7 @@ def norming(
     read=lambda x: x,
     back=lambda normed, x: normed,
 ):
-    """``layer_norm`` made of decisions; ``around`` is what the variance is the mean square of."""
+    """Return ``layer_norm`` made of decisions; the variance is the mean square of ``around``."""
 
     def layer_norm(x, gain=None, bias=None, eps=1e-5):
         gain, bias = roles(gain, bias)
@@ -144,7 +144,7 @@ EXERCISE = exercise(
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        norming,
+        compose_layer_norm,
         mistake("""unbiased variance
             You divide the sum of squares by d − 1, as `x.var(-1)` and `x.std(-1)` do. A norm
             divides by d: `x.var(-1, unbiased=False)`.""").by(average=unbiased),

@@ -179,7 +179,7 @@ def block_class(
     walk=in_turn,
     finish=lambda self, x: x,
 ):
-    """A block made of decisions.
+    """Return a block made of decisions.
 
     ``branches(self, *given)`` are its branches in order, ``pre`` and ``post`` how one is put into
     the stream, ``odd`` how else one of them is, by pre-norm and post-norm; ``bare`` which lack a

@@ -15,7 +15,7 @@ def from_1_on(step):
 
 
 @composition
-def scheduling(
+def compose_noam_schedule(
     start=from_1_on,
     roles=lambda step, warmup: (step, warmup),
     size=lambda d_model: d_model**-0.5,
@@ -25,7 +25,7 @@ def scheduling(
     join=lambda rise, fall, step, warmup: min(rise, fall),
     finish=lambda rate: rate,
 ):
-    """A ``noam_schedule`` made of decisions."""
+    """Return a ``noam_schedule`` made of decisions."""
 
     def noam_schedule(step, d_model, warmup):
         step, warmup = roles(start(step), warmup)
@@ -98,7 +98,7 @@ EXERCISE = exercise(
         ),
     ),
     mistakes=made(
-        scheduling,
+        compose_noam_schedule,
         mistake("""a step below 1 is not refused
             A step below 1 does not raise ValueError (an `assert` raises AssertionError). Steps
             count from 1: test it and `raise ValueError(…)`.""")

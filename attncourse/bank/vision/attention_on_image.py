@@ -43,13 +43,13 @@ ALMOST_ALL = Case(
 
 
 @composition
-def laying(
+def compose_attention_on_image(
     own=lambda weights: weights[..., 1:],
     share=lambda rest, weights: rest / rest.sum(-1, keepdim=True),
     lay=lambda shares, height, width: shares.unflatten(-1, (height, width)),
     finish=lambda picture: picture,
 ):
-    """``attention_on_image`` made of decisions."""
+    """Return ``attention_on_image`` made of decisions."""
 
     def attention_on_image(weights, height, width):
         return finish(lay(share(own(weights), weights), height, width))
@@ -99,7 +99,7 @@ EXERCISE = exercise(
         ("entries that cancel", "Attention weights are not negative."),
     ),
     mistakes=made(
-        laying,
+        compose_attention_on_image,
         mistake("""the shares do not sum to 1
             You leave the class token's own weight out and the others as they are. Divide them by
             their sum.""")

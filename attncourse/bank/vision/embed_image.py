@@ -13,7 +13,7 @@ from attncourse.bank.vision.mistakes import (
     FROM_THE_FRONT,
     RESHAPED,
     TURNED_INSIDE,
-    patching,
+    compose_patchify,
     unpacked,
 )
 from attncourse.checks import callers
@@ -99,7 +99,7 @@ def in_front(first, tokens):
 
 
 @composition
-def embedding(
+def compose_embed_image(
     cut=vision.patchify,
     project=lambda patches, weight, bias: patches @ weight + bias,
     first=lambda token, tokens: token.expand(*tokens.shape[:-2], 1, -1),
@@ -107,7 +107,7 @@ def embedding(
     place=lambda x, positions: x + positions,
     finish=lambda x, bias, positions: x,
 ):
-    """``embed_image`` made of decisions."""
+    """Return ``embed_image`` made of decisions."""
 
     def embed_image(images, patch, weight, bias, class_token, positions):
         tokens = project(cut(images, patch), weight, bias)
@@ -147,7 +147,7 @@ EXERCISE = exercise(
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        embedding,
+        compose_embed_image,
         mistake("""the class token stands last
             You append the class token. It comes first, and so does its row of positions.
         """).by(join=lambda first, tokens: torch.cat([tokens, first], -2)),
@@ -197,12 +197,14 @@ EXERCISE = exercise(
             You add the class token. It is a token of its own, in front of the others.""").by(
             join=lambda first, tokens: tokens + first, place=lambda x, positions: x + positions[1:]
         ),
-        RESHAPED.here(cut=patching(**RESHAPED.ways[0])),
-        COLUMN_BY_COLUMN.here(cut=patching(**COLUMN_BY_COLUMN.ways[0])),
-        TURNED_INSIDE.here(cut=patching(**TURNED_INSIDE.ways[0])),
-        CHANNELS_LAST.here(cut=patching(**CHANNELS_LAST.ways[0])),
-        CHANNEL_BY_CHANNEL.here(cut=patching(**CHANNEL_BY_CHANNEL.ways[0])),
-        EXCHANGED.here(cut=patching(**EXCHANGED.ways[0])).by(cut=patching(**EXCHANGED.ways[1])),
+        RESHAPED.here(cut=compose_patchify(**RESHAPED.ways[0])),
+        COLUMN_BY_COLUMN.here(cut=compose_patchify(**COLUMN_BY_COLUMN.ways[0])),
+        TURNED_INSIDE.here(cut=compose_patchify(**TURNED_INSIDE.ways[0])),
+        CHANNELS_LAST.here(cut=compose_patchify(**CHANNELS_LAST.ways[0])),
+        CHANNEL_BY_CHANNEL.here(cut=compose_patchify(**CHANNEL_BY_CHANNEL.ways[0])),
+        EXCHANGED.here(cut=compose_patchify(**EXCHANGED.ways[0])).by(
+            cut=compose_patchify(**EXCHANGED.ways[1])
+        ),
         mistake("""the weight transposed
             `F.linear` and `nn.Linear` keep a weight as (d_out, d_in). Here it is (c·patch², d):
             `patches @ weight`.

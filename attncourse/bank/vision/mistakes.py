@@ -91,7 +91,7 @@ def one_batch_axis(x, to):
 
 
 @composition
-def patching(
+def compose_patchify(
     refuse=refused,
     take=lambda x, p: x,
     cut=blocks,
@@ -100,7 +100,7 @@ def patching(
     join=rows_of_patches,
     finish=lambda patches, images, p: patches,
 ):
-    """``patchify`` made of decisions; ``order`` is that of the axes before they are joined."""
+    """Return ``patchify`` made of decisions; ``order`` is that of the axes before the reshape."""
 
     def patchify(images, patch):
         refuse(images.shape[-2], images.shape[-1], patch)

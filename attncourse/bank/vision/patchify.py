@@ -29,7 +29,7 @@ from attncourse.bank.vision.mistakes import (
     RESHAPED,
     SQUARE,
     TURNED_INSIDE,
-    patching,
+    compose_patchify,
 )
 from attncourse.checks.exercise import Case, exercise
 from attncourse.checks.writing.cases import FLOATS_ONLY, CaseTable, Count, normal, row
@@ -68,7 +68,7 @@ EXERCISE = exercise(
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        patching,
+        compose_patchify,
         RESHAPED,
         COLUMN_BY_COLUMN,
         TURNED_INSIDE,

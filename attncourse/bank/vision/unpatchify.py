@@ -59,7 +59,7 @@ def as_image(x):
 
 
 @composition
-def unpatching(
+def compose_unpatchify(
     grid=lambda patches, p, height, width: (height // p, width // p),
     cut=laid_out,
     axes="rscpq",
@@ -67,7 +67,7 @@ def unpatching(
     join=as_image,
     finish=lambda images, height, width: images,
 ):
-    """``unpatchify`` made of decisions; ``axes`` are those that the patches are taken to have."""
+    """Return ``unpatchify`` made of decisions; ``axes`` are those that a patch is cut into."""
 
     def unpatchify(patches, patch, height, width):
         x = cut(patches, patch, *grid(patches, patch, height, width))
@@ -111,7 +111,7 @@ EXERCISE = exercise(
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        unpatching,
+        compose_unpatchify,
         RESHAPED.here(
             cut=lambda x, p, rows, columns: x.reshape(*x.shape[:-2], -1, rows, p, columns, p),
             move=lambda x, axes: x,

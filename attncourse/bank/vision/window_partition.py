@@ -54,7 +54,7 @@ rows=2 columns=3 w=2 d=5 | 5
 
 
 @composition
-def windowing(
+def compose_window_partition(
     refuse=refused,
     take=lambda x, w: x,
     cut=blocks,
@@ -63,7 +63,7 @@ def windowing(
     join=lambda x: x.flatten(-3, -2).flatten(-4, -3),
     finish=lambda windows, x, w: windows,
 ):
-    """``window_partition`` made of decisions, on features that stand before height and width."""
+    """Return ``window_partition`` made of decisions, for features before height and width."""
 
     def window_partition(x, window):
         refuse(x.shape[-3], x.shape[-2], window)
@@ -113,7 +113,7 @@ EXERCISE = exercise(
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        windowing,
+        compose_window_partition,
         RESHAPED.here(finish=lambda windows, x, w: x.movedim(-3, -1).reshape(windows.shape)),
         COLUMN_BY_COLUMN.here(order="srpqd")
         .called("windows counted column by column")
