@@ -6,7 +6,7 @@ from dataclasses import replace
 import torch
 
 from attncourse import interpret
-from attncourse.bank.interpret.cases import SIZES, built, some_ids, state_of_gpt
+from attncourse.bank.interpret.cases import SIZES, model_text, random_ids, state_of_gpt
 from attncourse.checks.callers import call_on_gpt
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
 from attncourse.checks.writing.cases import once_more
@@ -22,12 +22,12 @@ def bias_case(
 ) -> Case:
     """The bias in contexts of these lengths."""
     config = SIZES | changed
-    contexts = [some_ids(rng, n) for n in lengths]
+    contexts = [random_ids(rng, n) for n in lengths]
     return Case(
         kwargs={"config": config, "args": (contexts, she, he)} | state_of_gpt(rng, config),
         use=call_on_gpt,
         note=note or f"contexts of {', '.join(map(str, lengths))} tokens",
-        shown=f"pronoun_bias(model, contexts, {she}, {he}), model = {built(changed)}",
+        shown=f"pronoun_bias(model, contexts, {she}, {he}), model = {model_text(changed)}",
     )
 
 
