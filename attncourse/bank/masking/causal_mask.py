@@ -3,7 +3,7 @@
 import torch
 
 from attncourse import masking
-from attncourse.bank.masking.shared import CAUSAL_BY_HAND, FIXED, OF_WHAT_COMES_BACK, returned
+from attncourse.bank.masking.shared import CAUSAL_BY_HAND, FIXED, OF_WHAT_COMES_BACK, finish_mask
 from attncourse.checks.exercise import Case, Criterion, composition, exercise
 from attncourse.checks.writing.cases import once_more
 from attncourse.checks.writing.recipes import made, mistake
@@ -40,7 +40,7 @@ def compose_causal_mask(
     def causal_mask(n_queries, n_keys=None):
         m, n = sizes(n_queries, n_keys)
         ahead = torch.arange(n) - torch.arange(m)[:, None] - offset(m, n)
-        return returned(compare(ahead), **back)
+        return finish_mask(compare(ahead), **back)
 
     return causal_mask
 

@@ -74,8 +74,8 @@ def resample_count_cases(rng: Rng) -> list[Case]:
 def quantile_case(rng: Rng, level: float | None, n: int = 600, note: str = "") -> Case:
     level_text = "" if level is None else f", level={level}"
     shown = (
-        f"bootstrap_interval(statistic{level_text}, n_resamples={n}) where the statistic is 0, 1, …, "
-        f"{n - 1} in some order, over {n}"
+        f"bootstrap_interval(statistic{level_text}, n_resamples={n}) where the statistic is "
+        f"0, 1, …, {n - 1} in some order, over {n}"
     )
     return Case((n, level, int(rng.integers(1 << 30))), use=places_taken, note=note, shown=shown)
 

@@ -12,8 +12,8 @@ from attncourse.bank.masking.shared import (
     INVERTED,
     NO_TENSOR,
     NUMBERS,
-    as_additive,
-    returned,
+    additive_mask,
+    finish_mask,
 )
 from attncourse.bank.serving.cases import together
 from attncourse.checks import callers
@@ -101,7 +101,7 @@ def compose_pad_left(
         real = torch.tensor([put([True] * len(row), n, False) for row in cut])
         positions = place(told_places(ids, real, pad), n)
         mask = join(causal(n), told(ids, real, pad))
-        return order(ids, positions, returned(mask, **back))
+        return order(ids, positions, finish_mask(mask, **back))
 
     return pad_left
 
@@ -209,7 +209,7 @@ EXERCISE = exercise(
         NUMBERS,
         ADDITIVE.here(
             *(
-                {"kind": lambda mask, number=number: as_additive(mask, number)}
+                {"kind": lambda mask, number=number: additive_mask(mask, number)}
                 for number in (-math.inf, -1e9, -1e4)
             )
         ),

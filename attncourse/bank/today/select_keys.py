@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from attncourse import today
-from attncourse.bank.masking.shared import NUMBERS, as_additive
+from attncourse.bank.masking.shared import NUMBERS, additive_mask
 from attncourse.checks.exercise import (
     Between,
     Case,
@@ -319,9 +319,10 @@ EXERCISE = exercise(
         mistake("""0 and −∞
             You return the numbers that would be added to the scores. A boolean mask is asked for,
             True where a key is chosen.""")
-        .by(kind=as_additive)
+        .by(kind=additive_mask)
         .by_any(
-            lambda number: {"kind": lambda mask: as_additive(mask, number)}, Between(-3.4e38, -1.0)
+            lambda number: {"kind": lambda mask: additive_mask(mask, number)},
+            Between(-3.4e38, -1.0),
         ),
         mistake("""nothing is refused
             A k of 0 or below chooses nothing: raise a `ValueError`.""")
