@@ -7,25 +7,25 @@ import torch
 from torch import nn
 
 from attncourse import multihead
-from attncourse.bank.multihead.cases import layers
+from attncourse.bank.multihead.cases import layer_weights
 from attncourse.bank.multihead.mistakes import (
-    ADDED_UP,
+    AXES_FROM_THE_FRONT,
+    AXES_NOT_PUT_BACK,
+    DIVISION_TURNED_ROUND,
     EVERY_H_TH,
-    FROM_THE_FRONT,
-    INTERLEAVED,
-    NOT_PUT_BACK,
-    NOT_REFUSED,
+    FEATURES_INTERLEAVED,
+    HEADS_ADDED_UP,
     RESHAPED,
-    TURNED_ROUND,
     WIDTH_FOR_NUMBER,
-    across_heads,
-    by_its_axes,
-    by_its_batch,
-    heads_first,
-    in_runs,
-    in_turns,
-    refused,
-    side_by_side,
+    WIDTH_NOT_REFUSED,
+    cut_every_h_th,
+    cut_into_runs,
+    cut_with_batch_in_front,
+    cut_with_one_batch_axis,
+    join_in_memory_order,
+    join_side_by_side,
+    move_heads_first,
+    refuse_width,
 )
 from attncourse.checks import callers
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
@@ -42,7 +42,7 @@ def heads_state(
     rng: Rng, d_model: int, n_heads: int, n_kv_heads: int | None = None, bias: bool = True
 ) -> State:
     d, d_kv = d_model, d_model // n_heads * (n_kv_heads or n_heads)
-    return layers(rng, bias, W_q=(d, d), W_k=(d_kv, d), W_v=(d_kv, d), W_o=(d, d))
+    return layer_weights(rng, bias, W_q=(d, d), W_k=(d_kv, d), W_v=(d_kv, d), W_o=(d, d))
 
 
 CASES = ModuleTable(
@@ -160,15 +160,15 @@ def add_heads_axis(mask, n_axes):
 @composition
 def compose_multi_head_attention(
     super_init=decisions.begun,
-    refuse=refused,
+    refuse=refuse_width,
     layers=four_layers,
     hold=decisions.assigned,
     defaults=default_key_and_value,
     query=lambda self, x: self.W_q(x),
     key=lambda self, x: self.W_k(x),
     value=lambda self, x: self.W_v(x),
-    cut=in_runs,
-    move=heads_first,
+    cut=cut_into_runs,
+    move=move_heads_first,
     share=lambda x, group: x.repeat_interleave(group, -3),
     mask_for=add_heads_axis,
     mask_order=lambda mask, q: mask,
@@ -400,18 +400,18 @@ EXERCISE = exercise(
         compose_multi_head_attention,
         mistakes.NO_SUPER_INIT,
         mistakes.LAYERS_HIDDEN,
-        RESHAPED.by(RESHAPED.ways[0] | {"merge": across_heads}),
-        EVERY_H_TH.by(cut=in_turns, merge=merge_in_turns),
+        RESHAPED.by(RESHAPED.ways[0] | {"merge": join_in_memory_order}),
+        EVERY_H_TH.by(cut=cut_every_h_th, merge=merge_in_turns),
         WIDTH_FOR_NUMBER,
-        FROM_THE_FRONT.by(cut=by_its_axes)
+        AXES_FROM_THE_FRONT.by(cut=cut_with_one_batch_axis)
         .by(compare=lambda q, k: torch.einsum("bhmd,bhnd->bhmn", q, k))
-        .by(cut=by_its_batch, move=lambda x: x.transpose(1, 2))
+        .by(cut=cut_with_batch_in_front, move=lambda x: x.transpose(1, 2))
         .by(share=lambda x, group: x.repeat_interleave(group, 1))
         .by(share=lambda x, group: x.repeat_interleave(group, 0)),
-        NOT_PUT_BACK.here(merge=across_heads),
+        AXES_NOT_PUT_BACK.here(merge=join_in_memory_order),
         FOLDED_AND_UNFOLDED,
-        INTERLEAVED.here(merge=merge_in_turns),
-        ADDED_UP.here(
+        FEATURES_INTERLEAVED.here(merge=merge_in_turns),
+        HEADS_ADDED_UP.here(
             layers=lambda d, h, *more: layers_with_other_W_o(d // h, d, h, *more),
             merge=lambda x: x.mean(-3),
         ).said(
@@ -421,7 +421,7 @@ EXERCISE = exercise(
         mistake("""the heads attend to each other
             You leave the projections as (..., n, h, d_head), without the transpose, so that in each
             token head meets head. Tokens are to meet: `.transpose(-3, -2)` first.
-        """).by(move=lambda x: x, merge=side_by_side),
+        """).by(move=lambda x: x, merge=join_side_by_side),
         mistake("""W_o is forgotten
             You return the heads' outputs side by side. W_o comes after that, and it is the only
             place where the heads meet.""").by(mix=lambda self, merged, query: merged),
@@ -539,7 +539,7 @@ EXERCISE = exercise(
         mistakes.WEIGHTS_COME_BACK.here(
             finish=lambda self, output, *inputs: (output, self.weights(*inputs))
         ),
-        NOT_REFUSED,
-        TURNED_ROUND,
+        WIDTH_NOT_REFUSED,
+        DIVISION_TURNED_ROUND,
     ),
 )

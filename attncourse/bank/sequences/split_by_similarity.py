@@ -9,7 +9,7 @@ import numpy as np
 from rapidfuzz.distance import Levenshtein
 
 from attncourse import sequences as chapter
-from attncourse.bank.sequences.encode_cdr3 import letters
+from attncourse.bank.sequences.encode_cdr3 import random_letters
 from attncourse.checks.callers import split_kept, splits_made
 from attncourse.checks.callers.resampling import DEFAULTS, EQUAL
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
@@ -23,7 +23,7 @@ def distant_sequences(rng: Rng, number: int, length: int = 9) -> list[str]:
     """Return sequences at least six edits apart."""
     sequences: list[str] = []
     while len(sequences) < number:
-        sequence = letters(rng, length)
+        sequence = random_letters(rng, length)
         if all(Levenshtein.distance(sequence, earlier) > 5 for earlier in sequences):
             sequences.append(sequence)
     return sequences
@@ -56,7 +56,7 @@ def with_substitution(rng: Rng, sequence: str) -> list[str]:
 
 
 def with_letter_in_front(rng: Rng, sequence: str) -> list[str]:
-    return [sequence, letters(rng, 1) + sequence]
+    return [sequence, random_letters(rng, 1) + sequence]
 
 
 def with_deletion(rng: Rng, sequence: str) -> list[str]:
@@ -64,7 +64,7 @@ def with_deletion(rng: Rng, sequence: str) -> list[str]:
 
 
 def with_letter_at_end(rng: Rng, sequence: str) -> list[str]:
-    return [sequence, sequence + letters(rng, 1)]
+    return [sequence, sequence + random_letters(rng, 1)]
 
 
 def chain_of_substitutions(rng: Rng, sequence: str) -> list[str]:
@@ -92,7 +92,7 @@ def three_variants(rng: Rng, sequence: str) -> list[str]:
 
 
 def with_four_more_letters(rng: Rng, sequence: str) -> list[str]:
-    return [sequence, sequence + letters(rng, 4)]
+    return [sequence, sequence + random_letters(rng, 4)]
 
 
 COPIES_TOGETHER, OTHERS_APART = "near-copies stay together", "others can be parted"

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from attncourse import serving
-from attncourse.bank.serving.cases import together
+from attncourse.bank.serving.cases import all_cases_of
 from attncourse.checks import callers
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
 from attncourse.checks.writing.decisions import as_it_is
@@ -264,7 +264,7 @@ EXERCISE = exercise(
     minutes=25,
     criteria=(
         Criterion("where the outcome is certain", 2).on(
-            together(
+            all_cases_of(
                 BY_HAND,
                 draft_cases("ab", certain_rows("ab"), certain_rows("abe"), note="both kept"),
                 draft_cases(
@@ -280,7 +280,7 @@ EXERCISE = exercise(
             )
         ),
         Criterion("a guess is kept with probability min(1, p / q)", 2).on(
-            together(
+            all_cases_of(
                 # Where the replacement comes from p, one of 20 is an id that should not come.
                 counted_rare_outcomes("a", ["a=.2 y=.8"], ["a=.1 y=.8 x=.1", "e=1"]),
                 possible_outcomes(
@@ -296,7 +296,7 @@ EXERCISE = exercise(
             )
         ),
         Criterion("the refused one is replaced by what p has more than q", 2).on(
-            together(
+            all_cases_of(
                 possible_outcomes("a", ["a=.1 y=.7 b=.2"], ["y=.7 x=.3", "e=1"]),
                 counted_outcomes("a", UNEVEN, ["y=.9 x=.05 z=.05 b=1e-13", "e=1"]),
                 counted_outcomes("ba", ["b=1", *UNEVEN], ["b=1", "y=.9 x=.05 z=.05", "e=1"]),
@@ -319,13 +319,13 @@ EXERCISE = exercise(
             )
         ),
         Criterion("after all are kept, one more from the last row", 2).on(
-            together(
+            all_cases_of(
                 counted_outcomes("a", UNEVEN, ["a=.1 x=.9", "d=.5 e=.5"]),
                 counted_outcomes("abc", certain_rows("abc"), [*certain_rows("abc"), "d=.5 e=.5"]),
             )
         ),
         Criterion("nothing guessed, many, float32", 1).on(
-            together(
+            all_cases_of(
                 draft_cases("", [], certain_rows("e"), note="nothing guessed"),
                 counted_outcomes("", [], ["d=.5 e=.5"], note="nothing guessed"),
                 draft_cases(
