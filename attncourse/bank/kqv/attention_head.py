@@ -24,7 +24,7 @@ from attncourse.checks.writing.recipes import made, mistake
 def head_state(
     rng: Rng, d_model: int, d_k: int, d_v: int | None = None, *, bias: bool = False
 ) -> State:
-    """Random weights of order one for an AttentionHead, and biases that are not zero."""
+    """Return random weights of order one for an AttentionHead, and biases that are not zero."""
     sizes = {"W_q": d_k, "W_k": d_k, "W_v": d_v or d_k}
     state = {}
     for name, size in sizes.items():
@@ -86,15 +86,15 @@ def compose_attention_head(
     return attention_class("AttentionHead", layers, query, key, value, **options)
 
 
-def shared(*sizes, **options):
+def share_query_and_key_layer(*sizes, **options):
     layers = layers_of(*sizes, **options)
     return layers | {"W_k": layers["W_q"]}
 
 
-def by_weights(turned, *views):
-    """Views by the layers' weights, without the layers' biases."""
+def views_by_weight(prepare_weight, *views):
+    """Return the options in which views use the layers' weights, without their biases."""
     return {
-        view: lambda self, x, name=f"W_{view[0]}": x @ turned(getattr(self, name).weight)
+        view: lambda self, x, name=f"W_{view[0]}": x @ prepare_weight(getattr(self, name).weight)
         for view in views
     }
 
@@ -176,16 +176,16 @@ EXERCISE = exercise(
             COLUMNS_BLEND,
             mistake("""two names share one layer
                 You assign one layer to two names, so there is one view less to learn. Make three
-                layers, each with `nn.Linear(…)`.""").by(layers=shared),
+                layers, each with `nn.Linear(…)`.""").by(layers=share_query_and_key_layer),
             mistake("""the biases are there and not used
                 Your layers have biases, but you multiply by their weights alone. Call the layer,
                 `self.W_q(x)`, which adds its bias too.
-            """).by(by_weights(lambda weight: weight.mT, "query", "key", "value")),
+            """).by(views_by_weight(lambda weight: weight.mT, "query", "key", "value")),
             mistake("""a layer's weight is not turned
                 `nn.Linear` stores its weight as (d_out, d_in): `x @ self.W_q.weight` is another
                 product, if it fits. Call the layer, `self.W_q(x)`, which turns its weight.""")
-            .by(by_weights(lambda weight: weight, "query", "key", "value"))
-            .by(by_weights(lambda weight: weight, "query", "key")),
+            .by(views_by_weight(lambda weight: weight, "query", "key", "value"))
+            .by(views_by_weight(lambda weight: weight, "query", "key")),
         ),
     ),
 )

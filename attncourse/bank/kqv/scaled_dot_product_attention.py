@@ -55,7 +55,7 @@ def compose_scaled_dot_product_attention(finish=lambda output, weights: output, 
     return answer
 
 
-def renormalised(weights, mask, factor):
+def renormalise_allowed(weights, mask, factor):
     if mask is None:
         return weights
     weights = weights * mask
@@ -65,7 +65,7 @@ def renormalised(weights, mask, factor):
 RENORMALISED = mistake("""masked after the softmax, then renormalised
     You set weights to 0 after the softmax and divide by what is left. Where a masked score is far
     above the others nothing is left, and 0/0 is NaN. Put −∞ into the scores before the softmax.
-""").by(hide=lambda s, mask: s, after=renormalised)
+""").by(hide=lambda s, mask: s, after=renormalise_allowed)
 
 # --- the exercise --------------------------------------------------------------------------------
 

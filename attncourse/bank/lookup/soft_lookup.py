@@ -30,7 +30,7 @@ FOUR_FEATURES = np.array([[1.0, 0.0, 2.0, 0.0], [0.0, 4.0, 0.0, 1.0], [3.0, 3.0,
 # --- decisions and mistakes ----------------------------------------------------------------------
 
 
-def over_new_axis(weights, values):
+def mix_over_new_axis(weights, values):
     return (weights[..., None] * (values if values.ndim < 3 else values[..., None, :, :])).sum(-2)
 
 
@@ -94,8 +94,8 @@ OF_LOOKUP = (
     mistake("""numbers as values are spread over a new axis
         Values of shape (n,) are one number for each key. A new axis behind your weights pairs them
         with the wrong one: `weights @ values` does for both kinds of values.""")
-    .by(mix=lambda w, v: over_new_axis(w, v) if w.ndim > 1 else w @ v)
-    .by(mix=over_new_axis),
+    .by(mix=lambda w, v: mix_over_new_axis(w, v) if w.ndim > 1 else w @ v)
+    .by(mix=mix_over_new_axis),
     mistake("""an axis of length 1 too many or too few
         You make a matrix of a single query, or a column of values that are numbers, and its axis
         stays; or you squeeze one that belongs to the result. A query (1, d) gives m = 1.""")

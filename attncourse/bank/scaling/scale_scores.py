@@ -42,7 +42,7 @@ def compose_scale_scores(
     return scale_scores
 
 
-def beside_the_root(number):
+def add_to_root(number):
     return {"factor": lambda q, k, d_k: 1 / (d_k**0.5 + number)}
 
 
@@ -73,11 +73,11 @@ EXERCISE = exercise(
         CASES.criterion("float32, widths without a whole root", 1).on(
             ROWS.single.but("d_k=7", note="float32, d_k = 7"),
             ROWS.single.but("d_k=24", note="float32, d_k = 24"),
-            *(one.but("d_k=64") for one in ROWS.extreme),
+            *(table_row.but("d_k=64") for table_row in ROWS.extreme),
             once_more(BY_HAND),
         ),
         CASES.criterion("gradients reach the scores", 1).on(
-            *(one.but("d_k=16") for one in ROWS.gradients)
+            *(table_row.but("d_k=16") for table_row in ROWS.gradients)
         ),
         unchanged(),
     ),
@@ -96,7 +96,7 @@ EXERCISE = exercise(
             needs no guard: `math.sqrt(d_k)`.""")
         .by(factor=lambda q, k, d_k: (d_k + 1) ** -0.5)
         .by(factor=lambda q, k, d_k: (d_k - 1) ** -0.5 if d_k > 1 else math.inf)
-        .by(*map(beside_the_root, (1e-8, 1e-7, 1e-6, 1e-5, 1e-3, 1e-2, 0.1)))
+        .by(*map(add_to_root, (1e-8, 1e-7, 1e-6, 1e-5, 1e-3, 1e-2, 0.1)))
         .by_any(lambda eps: {"factor": lambda q, k, d_k: (d_k + eps) ** -0.5}, Between(1e-7, 10.0)),
         mistake("""the scores are rounded down
             `//` divides and rounds down to a whole number. Divide by √d_k with `/`.

@@ -23,7 +23,7 @@ SEEDS = 32
 
 
 def seeds(rng: Rng, number: int = SEEDS) -> list[int]:
-    """Different seeds that every generator takes, none next to another, none 0."""
+    """Return different seeds that every generator takes, none next to another, none 0."""
     return (rng.permutation(2**16)[:number] * 2**14 + 1).tolist()
 
 

@@ -25,8 +25,8 @@ def compose_self_attention(tokens=lambda X: X, mix=lambda A, X: A @ X, finish=re
     return answer
 
 
-def one_after_the_other(anew: bool):
-    """Each output is written over its token; the weights may be made anew for each."""
+def mix_in_place(anew: bool):
+    """Return a ``mix`` that writes each output over its token; ``anew``: with new weights each."""
 
     def mix(A, X):
         U = X.astype(float)
@@ -63,8 +63,8 @@ OF_THE_MIXTURE = (
     mistake("""tokens are overwritten while they are still needed
         You write an output over its token, and the next tokens listen to it. All outputs are
         mixtures of the tokens that came in: write them into an array of their own.""")
-    .by(mix=one_after_the_other(anew=False))
-    .by(mix=one_after_the_other(anew=True)),
+    .by(mix=mix_in_place(anew=False))
+    .by(mix=mix_in_place(anew=True)),
     numpy_mistakes.INPUT_ADDED,
     numpy_mistakes.ONE_VECTOR.by(finish=lambda U, X, A: U.mean(-2)).said(
         "You add all rows up into one, or average them. Every token has a row of its own: keep the "
