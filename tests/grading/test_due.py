@@ -39,7 +39,7 @@ from attncourse.grading.results.page import class_page
 from attncourse.grading.results.summary import Summary
 from attncourse.grading.results.terminal import at_a_glance
 from helpers.driver_runs import grade
-from helpers.small_class import made, refuses, run, write_gradebook
+from helpers.small_class import make_report, refuses, run, write_gradebook
 from helpers.small_course import NAME, hand_in, make_course, small
 
 CONFIG = """
@@ -370,7 +370,7 @@ def test_the_table_of_a_class_has_who_was_late(course, marker, capsys):
 
 @pytest.fixture
 def late(tmp_path) -> Path:
-    reports = [made("ada", 2, 1, 4), made("bob", 2, 1, 4), made("cy", 2, 1, 4)]
+    reports = [make_report("ada", 2, 1, 4), make_report("bob", 2, 1, 4), make_report("cy", 2, 1, 4)]
     write_gradebook(tmp_path, reports, late={"ada": 1.5})
     (tmp_path / "solutions" / NAME).mkdir(parents=True)
     with open_gradebook(find_gradebook(tmp_path)) as gradebook:

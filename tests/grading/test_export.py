@@ -24,20 +24,22 @@ from attncourse.grading.submission.notebook import Assignment, read_cells
 from helpers.gradescope_format import RESULTS
 from helpers.small_class import (
     NAME,
-    made,
+    make_report,
+    mistake_fields,
     refuses,
     run,
-    seen,
     write_gradebook,
     write_reports,
 )
 from helpers.small_course import small
 
 REPORTS = [
-    made("ada", 2, 1, 4),
-    made("bob", 1, 0, 4, notes=("not attempted: add",), **seen("small.add", "adds twice")),
-    made("cy", status="unreadable", notes=("unreadable notebook: line 2",)),
-    made("dot", status="missing", notes=("nothing handed in",)),
+    make_report("ada", 2, 1, 4),
+    make_report(
+        "bob", 1, 0, 4, notes=("not attempted: add",), **mistake_fields("small.add", "adds twice")
+    ),
+    make_report("cy", status="unreadable", notes=("unreadable notebook: line 2",)),
+    make_report("dot", status="missing", notes=("nothing handed in",)),
 ]
 PEOPLE = {
     "ada": {"last_name": "Lovelace", "first_name": "Ada", "email": "ada@x.org"},
@@ -180,7 +182,7 @@ def test_exporting_changes_nothing_in_the_gradebook(course, tmp_path):
 
 def test_all_assignments_are_in_one_table(tmp_path):
     more = {"assignment": "02_more"}
-    second = [made("ada", 1, 1, 1, **more), made("eve", 2, 0, 0, **more)]
+    second = [make_report("ada", 1, 1, 1, **more), make_report("eve", 2, 0, 0, **more)]
     write_gradebook(write_reports(tmp_path, REPORTS), [*REPORTS, *second])
     write_export(tmp_path, None, "csv")
     head, *rows = read(tmp_path / "reports" / "grades.csv", "utf-8-sig")
@@ -214,10 +216,10 @@ def term(tmp_path) -> Path:
     }
     names = (NAME, "02_more", "03_last")
     reports = [
-        made(student, *each, assignment=name)
+        make_report(student, *each, assignment=name)
         for student, several in points.items()
         for name, each in zip(names, several, strict=True)
-    ] + [made("cy", 1, 0.5, 2)]
+    ] + [make_report("cy", 1, 0.5, 2)]
     (tmp_path / "weights.csv").write_text(WEIGHTS)
     return write_gradebook(write_reports(tmp_path, reports), reports)
 
@@ -493,7 +495,10 @@ def test_moodle_by_each_identifier(course, tmp_path):
 def test_moodle_feedback_is_text_and_identifiers_are_unique(tmp_path):
     hostile = 'a\\" <img src=//evil.example>; =1+1\n-2\\'
     reports = [
-        *(made(s, 1, 0, 0, notes=(hostile, "=1")) for s in ("=ada", "b\\", "cy", "dot", "eve")),
+        *(
+            make_report(s, 1, 0, 0, notes=(hostile, "=1"))
+            for s in ("=ada", "b\\", "cy", "dot", "eve")
+        ),
     ]
     people = {s: {"email": "same@x.org"} for s in ("cy", "dot")} | {"eve": {"email": "0"}}
     write_gradebook(write_reports(tmp_path, reports), reports, people=people)
@@ -502,7 +507,7 @@ def test_moodle_feedback_is_text_and_identifiers_are_unique(tmp_path):
     assert "<" not in found["cy"][1]
     assert unescape(found["cy"][1]) == 'a\\" <img src=//evil.example>; =1+1 -2\\\n=1'
     assert len(done.remarks) == 2
-    alike = [made(s, 1, 0, 0) for s in ("cy", "dot", "eve")]
+    alike = [make_report(s, 1, 0, 0) for s in ("cy", "dot", "eve")]
     other = tmp_path / "other"
     other.mkdir()
     people["eve"] = {"email": "eve@x.org"}
@@ -540,7 +545,7 @@ def test_gradescope_files_keep_to_the_specification(course, tmp_path):
 
 def test_gradescope_texts_fit_into_a_database(tmp_path):
     said = "\x00\ud800\x1b[31m" + "x" * 10**6
-    reports = [made("ada", 1, 0, 0, notes=(said,), **seen("small.add", said))]
+    reports = [make_report("ada", 1, 0, 0, notes=(said,), **mistake_fields("small.add", said))]
     write_gradebook(write_reports(tmp_path, reports), reports)
     write_export(tmp_path, NAME, "gradescope", output=tmp_path / "out")
     data = (tmp_path / "out" / "ada" / "results.json").read_bytes()
@@ -558,7 +563,7 @@ def test_no_students_name_leads_out_of_the_folder(name):
 
 
 def test_a_student_called_after_a_path_gets_no_file(tmp_path):
-    reports = [made("ada", 1, 0, 0), made("../../evil", 1, 0, 0)]
+    reports = [make_report("ada", 1, 0, 0), make_report("../../evil", 1, 0, 0)]
     write_gradebook(write_reports(tmp_path, reports[:1]), reports)
     done = write_export(tmp_path, NAME, "gradescope", output=tmp_path / "a" / "b" / "c")
     assert done.number == 1
@@ -580,7 +585,10 @@ def test_export_says_what_it_wrote(course):
 
 def test_an_export_says_whose_newer_hand_in_is_not_in_it(tmp_path):
     """By what was graded, not by times; who was graded of this very file is not named."""
-    reports = [*(made(s, 1, 0, 4) for s in ("ada", "bob", "cy")), made("dot", status="missing")]
+    reports = [
+        *(make_report(s, 1, 0, 4) for s in ("ada", "bob", "cy")),
+        make_report("dot", status="missing"),
+    ]
     write_gradebook(write_reports(tmp_path, reports), reports)
     for student in ("ada", "bob", "cy", "dot", "new", "empty"):
         home = tmp_path / "submitted" / student / NAME
@@ -615,7 +623,7 @@ def test_export_refuses_in_one_line(course, tmp_path):
 
 def test_gradebooks_that_do_not_fit(tmp_path):
     (tmp_path / "solutions" / NAME).mkdir(parents=True)
-    write_gradebook(tmp_path, [made("dot", status="missing")])
+    write_gradebook(tmp_path, [make_report("dot", status="missing")])
     refuses(run("export", NAME, cwd=tmp_path), f"attncourse grade {NAME}")
     refuses(run("export", "--all", cwd=tmp_path), "nothing is graded yet")
     (tmp_path / "gradebook.db").unlink()
@@ -642,9 +650,9 @@ def test_an_interrupted_write_leaves_the_old_file(course, tmp_path, monkeypatch)
 
 
 def test_ten_thousand_students_take_seconds(tmp_path):
-    reports = (made(f"s{n:05d}", 1, 0, 4) for n in range(10_000))
+    reports = (make_report(f"s{n:05d}", 1, 0, 4) for n in range(10_000))
     write_reports(tmp_path, reports)
-    database = write_gradebook(tmp_path, [made("ada", 2, 1, 4)])
+    database = write_gradebook(tmp_path, [make_report("ada", 2, 1, 4)])
     for n in range(10_000):
         (tmp_path / "submitted" / f"s{n:05d}").mkdir(parents=True)
     started = time.process_time()

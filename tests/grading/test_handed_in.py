@@ -13,7 +13,7 @@ from attncourse.grading.course.folders import find_students, read_submission, wi
 from attncourse.grading.course.handed_in import MAX_BYTES_OF_FILE, MAX_FILES_LOOKED_AT
 from attncourse.grading.gradebook.read import Person
 from attncourse.grading.results.class_results import from_report
-from helpers.small_class import made
+from helpers.small_class import make_report
 from helpers.small_course import NAME, make_course, small
 
 GOOD = small()
@@ -116,7 +116,7 @@ def test_of_copies_from_one_moment_the_highest_number_counts(tmp_path):
 def test_an_unclaimed_notebook_is_named(tmp_path):
     found = handed_in(tmp_path, **{EXACT: GOOD, "old/try.ipynb": GOOD, "02_other/b.ipynb": GOOD})
     assert (found.data, found.note) == (GOOD, "also there and not graded: old/try.ipynb")
-    report = with_remarks(found, made("alice", notes=()), None)
+    report = with_remarks(found, make_report("alice", notes=()), None)
     assert from_report(Person("alice"), NAME, report).attention == (found.note,)
 
 

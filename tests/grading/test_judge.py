@@ -25,14 +25,14 @@ from attncourse.grading.submission.notebook import Assignment, read_cells
 from attncourse.support.alarm import Stopwatch
 from corpus.assignment import TORCH_RIGHT
 from helpers.dedented_text import dedented
-from helpers.judged_cells import LIMITS, holds, judged
+from helpers.judged_cells import LIMITS, judge_answer, passes_all
 from helpers.small_course import cell, graded, notebook, solution
 
 # --- values -----------------------------------------------------------------------------------
 
 
 def test_values_of_every_kind_come_back_as_they_are():
-    assert holds(
+    assert passes_all(
         "def f(x):\n    return x",
         "for x in (True, 3, -2.5, 'é', None, b'ab', 2**70, 1 + 2j, [1, (2, {'a': 3})], {4}, ...):\n"
         "    assert f(x) == x and type(f(x)) is type(x), x\n"
@@ -58,7 +58,9 @@ def test_fields_of_a_named_tuple_keep_their_names():
         def f():
             return P(np.ones(2), [1])
     """)
-    assert holds(answer, "out, weights = f()\nassert f().weights == [1] and f().out.sum() == 2")
+    assert passes_all(
+        answer, "out, weights = f()\nassert f().weights == [1] and f().out.sum() == 2"
+    )
 
 
 def test_numbers_of_the_longest_kinds_come_back_as_double_ones():
@@ -70,7 +72,7 @@ def test_numbers_of_the_longest_kinds_come_back_as_double_ones():
         def g(x):
             return [x, np.longdouble(1) / 3, np.longdouble('1e4000')]
     """)
-    assert holds(
+    assert passes_all(
         answer,
         "x = np.arange(6.).reshape(2, 3).T\nassert (f(x) == x).all() and f(x).dtype == np.float64\n"
         "assert f(x).strides == x.strides and f(1.5).dtype == np.float64",
@@ -89,14 +91,14 @@ def test_a_submitted_number_class_is_the_number_it_holds():
         def f():
             return N(2)
     """)
-    assert judged(answer, "assert f() == 2", "assert f() == 3") == ["", "AssertionError"]
+    assert judge_answer(answer, "assert f() == 2", "assert f() == 3") == ["", "AssertionError"]
 
 
 # --- functions --------------------------------------------------------------------------------
 
 
 def test_arguments_changed_in_place_are_changed_for_the_test():
-    assert holds(
+    assert passes_all(
         dedented("""
             def f(a):
                 a += 1
@@ -126,11 +128,13 @@ def test_what_is_left_alone_stays_alone():
             b *= 2
             return a
     """)
-    assert holds(answer, "a, b = np.ones(2), np.ones(2)\nf(a, b)\nassert a.sum() == 2 < b.sum()")
+    assert passes_all(
+        answer, "a, b = np.ones(2), np.ones(2)\nf(a, b)\nassert a.sum() == 2 < b.sum()"
+    )
 
 
 def test_closures_keywords_and_callbacks():
-    assert holds(
+    assert passes_all(
         dedented("""
             def make(n):
                 calls = []
@@ -163,7 +167,7 @@ def test_a_tests_own_assertion_cannot_be_caught():
                 return function(2)
     """)
     test = "def g(n):\n    assert n < 4, 'at most 3'\n    return n\n"
-    found = judged(answer, test + "assert f(g) == 2", "assert f(lambda n: n) == 5")
+    found = judge_answer(answer, test + "assert f(g) == 2", "assert f(lambda n: n) == 5")
     assert found == ["AssertionError: at most 3", ""]
 
 
@@ -187,7 +191,7 @@ OVER = "RuntimeError: a function was called after the test that handed it over"
 
 
 def test_a_function_that_a_test_hands_over_ends_with_the_test():
-    found = judged(
+    found = judge_answer(
         KEEPS,
         "assert twice(lambda x: x + 1, 3) == 5 and answer(3) == 4",
         "answer(3)",
@@ -199,7 +203,7 @@ def test_a_function_that_a_test_hands_over_ends_with_the_test():
 
 
 def test_a_function_that_an_object_keeps_ends_with_the_object():
-    found = judged(
+    found = judge_answer(
         KEEPS
         + dedented("""
                 kept.append(function)
@@ -216,7 +220,7 @@ def test_a_function_that_an_object_keeps_ends_with_the_object():
         "        super().__init__()\n        self.activation, kept[:] = activation, [activation]\n"
         "    def forward(self, x):\n        return self.activation(x)\n"
     )
-    found = judged(
+    found = judge_answer(
         KEEPS + module,
         "layer = Layer(lambda x: x + 1)\nassert layer(torch.ones(1)) == 2",
         "assert layer(torch.ones(1)) == 2\nassert answer(1) == 2",
@@ -237,7 +241,7 @@ def test_exceptions_keep_their_class_and_message():
                 raise Mine('not so')
             raise KeyError(kind)
     """)
-    assert holds(
+    assert passes_all(
         answer,
         dedented("""
             try:
@@ -264,14 +268,14 @@ def test_exceptions_keep_their_class_and_message():
 )
 def test_no_exception_ends_a_tests_loop_as_if_all_were_well(kind):
     test = "for y in map(f, [1, 2]):\n    assert y == 3"
-    (found,) = judged(f"def f(x):\n    raise {kind}", test)
+    (found,) = judge_answer(f"def f(x):\n    raise {kind}", test)
     assert kind in found
 
 
 def test_what_is_printed_can_be_read_by_the_test():
     test = "import contextlib, io\nout = io.StringIO()\nwith contextlib.redirect_stdout(out):\n"
     test += "    f()\nassert out.getvalue() == 'hi\\n'"
-    assert holds("def f():\n    print('hi')", test)
+    assert passes_all("def f():\n    print('hi')", test)
 
 
 def test_a_generator_is_followed_lazily_and_ends():
@@ -285,7 +289,7 @@ def test_a_generator_is_followed_lazily_and_ends():
                 yield i
                 i += 1
     """)
-    assert holds(
+    assert passes_all(
         answer,
         "assert list(f(4)) == [0, 1, 4, 9]",
         "import itertools\nassert list(itertools.islice(g(), 3)) == [0, 1, 2]\nassert next(f(1)) == 0",
@@ -296,13 +300,13 @@ def test_a_seed_set_by_a_test_holds_in_the_submission():
     answer = "def f():\n    return torch.rand(2), np.random.rand(2)"
     test = "torch.manual_seed(3)\nnp.random.seed(3)\na = f()\nb = f()\ntorch.manual_seed(3)\n"
     test += "np.random.seed(3)\nc = f()\nassert torch.equal(a[0], c[0]) and (a[1] == c[1]).all()\n"
-    assert holds(answer, test + "assert not torch.equal(a[0], b[0])")
+    assert passes_all(answer, test + "assert not torch.equal(a[0], b[0])")
 
 
 def test_signatures_can_be_asked_for():
     test = "import inspect\nassert list(inspect.signature(f).parameters) == ['a', 'b']\n"
     test += "assert f.__name__ == 'f' and callable(f)\n"
-    assert holds("def f(a, b=2):\n    pass", test + "bound = inspect.signature(f).bind(1)")
+    assert passes_all("def f(a, b=2):\n    pass", test + "bound = inspect.signature(f).bind(1)")
 
 
 # --- objects and classes ----------------------------------------------------------------------
@@ -329,7 +333,7 @@ class Vocabulary:
 
 
 def test_objects_of_the_submissions_classes():
-    assert holds(
+    assert passes_all(
         VOCABULARY,
         "v = Vocabulary(['a', 'b'])\nassert len(v) == 2 and v[1] == 'b' and v.index('b') == 1\n"
         "assert list(v) == ['a', 'b'] and 'a' in v and 'z' not in v and v.words == ['a', 'b']",
@@ -365,7 +369,7 @@ def test_an_object_equal_to_everything_equals_nothing():
         "assert float(f()) == 0",
         "2.0 * f()",
     ]
-    assert all(judged(answer, *tests))
+    assert all(judge_answer(answer, *tests))
 
 
 # --- modules ----------------------------------------------------------------------------------
@@ -399,7 +403,7 @@ def test_a_setting_that_a_test_changes_counts_in_the_next_call():
             def forward(self, x):
                 return x * self.factor + getattr(self, "shift", 0)
     """)
-    assert holds(
+    assert passes_all(
         answer,
         dedented("""
             m = Scaled()
@@ -414,7 +418,7 @@ def test_a_setting_that_a_test_changes_counts_in_the_next_call():
 
 
 def test_modules_are_modules():
-    assert holds(
+    assert passes_all(
         HEAD,
         "head = Head(3, 2).eval()\nassert isinstance(head, nn.Module) and issubclass(Head, nn.Module)\n"
         "assert isinstance(head, Head) and isinstance(head.W, nn.Linear) and head.W.in_features == 3\n"
@@ -445,7 +449,7 @@ def test_modules_are_modules():
 
 
 def test_training_with_an_optimizer_of_the_tests_own():
-    assert holds(
+    assert passes_all(
         HEAD,
         dedented("""
             torch.manual_seed(0)
@@ -468,7 +472,7 @@ def test_training_with_an_optimizer_of_the_tests_own():
 def test_gradients_reach_arguments_and_parameters():
     answer = HEAD + "def f(x, w):\n    return (x @ w).sigmoid(), x.sum()\n"
     answer += "def g(x):\n    return x.detach() * 2\n"
-    assert holds(
+    assert passes_all(
         answer,
         "x = torch.randn(2, 3, dtype=torch.float64, requires_grad=True)\n"
         "w = torch.randn(3, 5, dtype=torch.float64, requires_grad=True)\n"
@@ -506,14 +510,16 @@ def test_shared_layers_are_shared_here_too():
     """)
     test = "m = Tied()\nassert m.a is m.b and len(list(m.parameters())) == 2\n"
     test += "with torch.no_grad():\n    m.a.weight.copy_(torch.eye(2))\n    m.a.bias.fill_(1.0)\n"
-    assert holds(answer, test + "assert m(torch.zeros(1, 2)).tolist() == [[2, 2]]")
+    assert passes_all(answer, test + "assert m(torch.zeros(1, 2)).tolist() == [[2, 2]]")
 
 
 @pytest.mark.parametrize("options", [", device='meta'", ""])
 def test_a_module_without_numbers_costs_nothing_but_its_test(options):
     kind = "Linear(2, 2" if options else "LazyLinear(2"
     answer = f"def build():\n    return nn.{kind}{options})\ndef f(x):\n    return x"
-    found = judged(answer, "m = build()\nassert m(torch.ones(2)).sum() == 7", "assert f(3) == 3")
+    found = judge_answer(
+        answer, "m = build()\nassert m(torch.ones(2)).sum() == 7", "assert f(3) == 3"
+    )
     assert found[0]
     assert found[1] == ""
 
@@ -534,12 +540,12 @@ def test_a_module_that_cannot_be_told_of_costs_whoever_asked():
         def g():
             return 1
     """)
-    found = judged(answer, "x = f()", "assert g() == 1", "assert g() == 1")
+    found = judge_answer(answer, "x = f()", "assert g() == 1", "assert g() == 1")
     assert found == ["RuntimeError", "", ""]
 
 
 def test_a_compiled_answer_is_the_answer():
-    assert holds(
+    assert passes_all(
         dedented("""
             @torch.compile
             def f(x):
@@ -554,7 +560,7 @@ def test_sequential_and_copies():
     test = "import copy\nm = build()\nc = copy.deepcopy(m)\nx = torch.randn(5, 2)\n"
     test += "assert isinstance(m, nn.Sequential) and len(m) == 3 and m[0].out_features == 3\n"
     test += "assert torch.equal(m(x), c(x))\nwith torch.no_grad():\n    c[0].weight.zero_()\n"
-    assert holds(answer, test + "assert not torch.equal(m(x), c(x)) and m(x).shape == (5, 1)")
+    assert passes_all(answer, test + "assert not torch.equal(m(x), c(x)) and m(x).shape == (5, 1)")
 
 
 # --- what the instructor's cells define -------------------------------------------------------
@@ -574,8 +580,8 @@ def test_data_of_given_cells_is_the_instructors():
             return x
     """)
     tests = ["assert np.allclose(f(data), expected(data))"]
-    assert judged("def f(x):\n    return 2 * x", *tests, given=given) == [""]
-    assert judged(edited, *tests, given=given, defines=("f",)) == ["AssertionError"]
+    assert judge_answer("def f(x):\n    return 2 * x", *tests, given=given) == [""]
+    assert judge_answer(edited, *tests, given=given, defines=("f",)) == ["AssertionError"]
 
 
 def test_builtins_and_libraries_cannot_be_replaced_for_the_test():
@@ -588,7 +594,7 @@ def test_builtins_and_libraries_cannot_be_replaced_for_the_test():
             return 1
     """)
     tests = ["assert abs(f() - 3) < 1e-9", "assert np.allclose(f(), 3)"]
-    assert judged(answer, *tests, defines=("f",)) == ["AssertionError"] * 2
+    assert judge_answer(answer, *tests, defines=("f",)) == ["AssertionError"] * 2
 
 
 def test_no_fact_about_an_answer_is_worked_out_beside_it():
@@ -602,7 +608,7 @@ def test_no_fact_about_an_answer_is_worked_out_beside_it():
     """)
     test = 'assert examine("sequences.split_by_similarity", split_by_similarity).earned == 0'
     given = "from attncourse.checks import examine\n"
-    assert judged(answer, test, given=given, defines=("split_by_similarity",)) == [""]
+    assert judge_answer(answer, test, given=given, defines=("split_by_similarity",)) == [""]
 
 
 def test_no_caller_gives_a_verdict():
@@ -611,17 +617,22 @@ def test_no_caller_gives_a_verdict():
 
 
 def test_names_a_test_defines_stay_for_the_next_one():
-    assert holds("def f():\n    return 1", "best = f()\nassert best == 1", "assert best + f() == 2")
+    assert passes_all(
+        "def f():\n    return 1", "best = f()\nassert best == 1", "assert best + f() == 2"
+    )
 
 
 def test_future_imports_hold_for_later_cells():
     given = "from __future__ import annotations\nx = 1"
     answer = "def f(x: Float[Array, 'n']) -> Nowhere:\n    return x"
-    assert holds(answer, "assert f(3) == 3", given=given)
+    assert passes_all(answer, "assert f(3) == 3", given=given)
 
 
 def test_a_name_that_is_missing_is_a_name_error():
-    assert judged("y = 1", "assert y == 1", "f()") == ["", "NameError: name 'f' is not defined"]
+    assert judge_answer("y = 1", "assert y == 1", "f()") == [
+        "",
+        "NameError: name 'f' is not defined",
+    ]
 
 
 # --- limits -----------------------------------------------------------------------------------
@@ -635,7 +646,7 @@ def test_a_call_that_never_ends_costs_its_test_alone():
         def g():
             return 1
     """)
-    found = judged(
+    found = judge_answer(
         answer, "assert g() == 1", "f()", "assert g() == 1", limits=Limits(call=0.5, grace=0.5)
     )
     assert found[::2] == ["", ""]
@@ -652,7 +663,7 @@ def test_an_uninterruptible_call_costs_its_test_alone():
         def g():
             return 1
     """)
-    found = judged(
+    found = judge_answer(
         answer, "assert g() == 1", "f()", "assert g() == 1", limits=Limits(call=0.5, grace=0.5)
     )
     assert found[::2] == ["", ""]
@@ -667,14 +678,14 @@ def test_a_process_that_ends_costs_its_test_alone():
         def g():
             return 1
     """)
-    found = judged(answer, "assert g() == 1", "f()", "assert g() == 1")
+    found = judge_answer(answer, "assert g() == 1", "f()", "assert g() == 1")
     assert found[::2] == ["", ""]
     assert "ended its process" in found[1]
 
 
 def test_a_test_that_loops_for_ever_over_an_answer_is_stopped():
     limits = Limits(submission=1, cell=0.5, call=0.5)
-    found = judged(
+    found = judge_answer(
         "def f():\n    return 0", "assert f() == 0", "while f() < 1:\n    pass", limits=limits
     )
     assert found[0] == ""
@@ -688,7 +699,7 @@ def test_an_answer_too_large_for_the_wire_is_refused():
         def g():
             return 1
     """)
-    found = judged(answer, "f()", "assert g() == 1", limits=Limits(message=1))
+    found = judge_answer(answer, "f()", "assert g() == 1", limits=Limits(message=1))
     assert "sent" in found[0]
     assert found[1] == ""
 
@@ -696,7 +707,7 @@ def test_an_answer_too_large_for_the_wire_is_refused():
 def test_the_same_seed_draws_the_same_cases():
     answer = "def f(x):\n    return x"
     test = "assert f(np.random.rand()) < 0.5"
-    found = [judged(answer, *[test] * 8, seed=seed) for seed in (1, 1, 2)]
+    found = [judge_answer(answer, *[test] * 8, seed=seed) for seed in (1, 1, 2)]
     assert found[0] == found[1] != found[2]
 
 
@@ -732,7 +743,7 @@ def test_imported_libraries_are_the_checkers_own():
 
 @pytest.mark.parametrize("thing", ["lambda: 0", "type('C', (), {})", "nn.ReLU()", "object()"])
 def test_what_is_no_value_is_no_truth(thing):
-    (found,) = judged(f"def f():\n    return {thing}", "assert f()")
+    (found,) = judge_answer(f"def f():\n    return {thing}", "assert f()")
     assert "no truth value" in found
 
 
@@ -745,7 +756,7 @@ def test_the_submission_forgets_what_the_test_has_forgotten():
     test = (
         "for _ in range(9):\n    head = Head(3, 2)\n    head(torch.ones(1, 3)).sum().backward()\n"
     )
-    assert holds(answer, test + "del head\nalive()\nassert alive() == 0, alive()")
+    assert passes_all(answer, test + "del head\nalive()\nassert alive() == 0, alive()")
 
 
 # --- the cases of a check, which go over all at once ----------------------------------------------
@@ -775,7 +786,7 @@ def test_cases_before_a_crash_keep_their_outcomes():
         "assert kinds[:3] == ['value', 'value', 'raised'] and {*kinds[3:]} == {'raised'}, kinds\n"
         "assert 'ended its process' in found[2].outcome.text, found[2]"
     )
-    assert judged(counted("os._exit(0)"), test) == [""]
+    assert judge_answer(counted("os._exit(0)"), test) == [""]
 
 
 SLOW = """
@@ -797,7 +808,7 @@ def test_the_cases_after_one_that_hangs_are_not_tried(third):
         "assert np.allclose(mix(np.eye(2), np.ones((2, 3))), 1)"
     )
     answer = counted(third) + SLOW
-    assert judged(answer, test, limits=Limits(call=0.5, grace=0.5)) == [""]
+    assert judge_answer(answer, test, limits=Limits(call=0.5, grace=0.5)) == [""]
 
 
 def test_a_case_tells_of_what_it_raised_and_of_what_it_changed():
@@ -810,7 +821,7 @@ def test_a_case_tells_of_what_it_raised_and_of_what_it_changed():
             assert [trial.outcome.mutated for trial in found[:4]] == ['X', 'X', '', 'X'], found
         """)
     )
-    assert judged(answer, test) == [""]
+    assert judge_answer(answer, test) == [""]
 
 
 def test_a_case_may_hand_over_functions():
@@ -826,7 +837,7 @@ def is_permutation_equivariant(function, X, atol=1e-9, rng=None):
     target = '"self_attention.is_permutation_equivariant"'
     given = "from attncourse.checks import examine\n"
     test = f"found = examine({target}, is_permutation_equivariant)\nassert found.earned, found"
-    assert judged(answer, test, given=given) == [""]
+    assert judge_answer(answer, test, given=given) == [""]
 
 
 def test_the_functions_of_cases_end_with_these_cases():
@@ -840,7 +851,7 @@ def answer(X):
     target = '"self_attention.is_permutation_equivariant"'
     given = "from attncourse.checks import examine\n"
     test = f"found = examine({target}, is_permutation_equivariant)\nanswer(np.eye(2))"
-    (message,) = judged(answer, test, given=given)
+    (message,) = judge_answer(answer, test, given=given)
     assert message.startswith(OVER)
 
 
@@ -864,11 +875,11 @@ def test_a_modules_own_methods_have_no_say_in_what_it_is_given():
 """
     test = 'found = examine("kqv.AttentionHead", AttentionHead)\nassert found.passed, found'
     given = "from attncourse.checks import examine\n"
-    assert judged(right + deaf, test, given=given) == [""]
+    assert judge_answer(right + deaf, test, given=given) == [""]
     extra = right.replace(
         "        self.W_q =", "        self.more = nn.Linear(3, 3)\n        self.W_q ="
     )
-    (message,) = judged(extra + deaf, test, given=given)
+    (message,) = judge_answer(extra + deaf, test, given=given)
     assert "nobody asked for: more" in message
 
 

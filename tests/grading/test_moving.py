@@ -10,7 +10,7 @@ from attncourse.grading.course.settings import read_settings
 from attncourse.grading.gradebook.connection import find_gradebook, open_gradebook
 from attncourse.grading.results.class_results import class_results
 from helpers.project import ROOT
-from helpers.small_class import NAME, made, refuses, run, write_gradebook, write_reports
+from helpers.small_class import NAME, make_report, refuses, run, write_gradebook, write_reports
 from helpers.small_course import hand_in, make_course, small
 
 PAGE = (ROOT / "book" / "during_the_term.md").read_text(encoding="utf-8")
@@ -19,7 +19,7 @@ PAGE = (ROOT / "book" / "during_the_term.md").read_text(encoding="utf-8")
 @pytest.fixture
 def course(tmp_path):
     course = make_course(tmp_path / "course", ada=small(), bob=small())
-    reports = (made("ada", 2, 1, 4), made("bob", 1, 0, 4))
+    reports = (make_report("ada", 2, 1, 4), make_report("bob", 1, 0, 4))
     write_reports(course, reports)
     write_gradebook(course, reports, manual={("ada", "points_add"): 1.5}, late={"bob": 0.5})
     with open_gradebook(find_gradebook(course)) as gradebook:

@@ -58,10 +58,10 @@ from helpers.project import ROOT
 from helpers.small_class import (
     MAXIMA,
     NAME,
-    made,
+    make_report,
+    mistake_fields,
     refuses,
     run,
-    seen,
     write_gradebook,
     write_reports,
 )
@@ -111,7 +111,7 @@ def test_a_verdict_in_a_report_has_its_classs_fields():
 def test_the_schema_describes_every_field_and_refuses_others():
     found = schema.report_schema()
     jsonschema.Draft202012Validator.check_schema(found)
-    content = json.loads(json.dumps(to_json(made("ada", 2, 1, 4))))
+    content = json.loads(json.dumps(to_json(make_report("ada", 2, 1, 4))))
     assert found["properties"]["schema"]["const"] == SCHEMA
     assert found["$id"] == f"urn:attncourse:report:{SCHEMA}"
     assert set(found["properties"]) == set(found["required"]) == set(content)
@@ -234,7 +234,7 @@ def test_failures_without_a_name_are_counted():
         Report("dot", NAME, "graded", lost, verdicts=(failing(unwritten=True),)),
         Report("eve", NAME, "graded", plain),
         Report("fay", NAME, "graded", only),
-        Report("gus", NAME, "graded", lost, **seen("small.add", "adds twice")),
+        Report("gus", NAME, "graded", lost, **mistake_fields("small.add", "adds twice")),
         Report("hal", NAME, "unreadable", plain),
         Report("ida", NAME, "graded", lost, verdicts=(failing("hidden_add", failed=[]),)),
     ]
@@ -266,13 +266,13 @@ LONG = "scaled_dot_product_attention"
 
 
 def test_a_class_table_has_a_line_for_each_finding():
-    named = seen(f"kqv.{LONG}", "masked after the softmax, not renormalised")
+    named = mistake_fields(f"kqv.{LONG}", "masked after the softmax, not renormalised")
     words = " ".join(["scores"] * 30)
     notes = (f"{LONG}: {words} end", "two\nlines")
     reports = [
-        made("a-student-with-a-rather-long-name-" * 2, 2, 1, 4),
-        made("bob", 0, 0, 4, notes=notes, **named),
-        made("cy", 0, 0, 0, notes=tuple(f"note {n}" for n in range(9))),
+        make_report("a-student-with-a-rather-long-name-" * 2, 2, 1, 4),
+        make_report("bob", 0, 0, 4, notes=notes, **named),
+        make_report("cy", 0, 0, 0, notes=tuple(f"note {n}" for n in range(9))),
     ]
     lines = [line.rstrip() for line in printed(class_table(reports, 80)).rstrip().splitlines()]
     assert lines[2] == f" {reports[0].student}   7 / 7"
@@ -297,11 +297,13 @@ def test_lines_are_broken_at_a_terminals_edge_and_not_in_a_pipe(monkeypatch):
 def test_figures_by_hand():
     found = Summary(
         a_class(
-            made("ada", 2, 1, 4, **seen("small.add", "adds twice")),
-            made("bob", 2, 0, 4, **seen("small.add", "adds twice")),
-            made("cy", 0, 0, 0, status="unreadable", notes=("unreadable notebook: line 2",)),
-            made("dot", 2, 1, 0, status="interrupted", **seen("small.twice", "squares")),
-            made("eve", status="missing"),
+            make_report("ada", 2, 1, 4, **mistake_fields("small.add", "adds twice")),
+            make_report("bob", 2, 0, 4, **mistake_fields("small.add", "adds twice")),
+            make_report("cy", 0, 0, 0, status="unreadable", notes=("unreadable notebook: line 2",)),
+            make_report(
+                "dot", 2, 1, 0, status="interrupted", **mistake_fields("small.twice", "squares")
+            ),
+            make_report("eve", status="missing"),
         )
     )
     assert found.counts == {"graded": 2, "interrupted": 1, "unreadable": 1, "missing": 1}
@@ -322,11 +324,11 @@ def test_figures_by_hand():
 
 def test_where_points_come_from(tmp_path):
     reports = [
-        made("ada", 2, 1, 4, **seen("small.add", "adds twice", "Add once.")),
-        made("bob", 0, 0, 4, attention=("missing tests were put back: points_add",)),
-        made("cy", 2, 1, 4, attention=("prints the seed",), sandbox=False),
+        make_report("ada", 2, 1, 4, **mistake_fields("small.add", "adds twice", "Add once.")),
+        make_report("bob", 0, 0, 4, attention=("missing tests were put back: points_add",)),
+        make_report("cy", 2, 1, 4, attention=("prints the seed",), sandbox=False),
     ]
-    write_reports(tmp_path, [*reports, made("only-here", 1, 0, 0)])
+    write_reports(tmp_path, [*reports, make_report("only-here", 1, 0, 0)])
     (tmp_path / "submitted" / "only-here").mkdir(parents=True)  # or the student has left
     changed = {("bob", "points_add"): 1.5}
     write_gradebook(tmp_path, reports, manual=changed, late={"cy": 2.0, "ada": 99.0})
@@ -363,7 +365,7 @@ def test_where_points_come_from(tmp_path):
     ],
 )
 def test_a_damaged_report_costs_only_its_details(tmp_path, damage):
-    reports = [made("ada", 2, 1, 4), made("bob", 2, 0, 0)]
+    reports = [make_report("ada", 2, 1, 4), make_report("bob", 2, 0, 0)]
     write_gradebook(write_reports(tmp_path, reports), reports)
     path = tmp_path / "reports" / NAME / "ada.json"
     content = {**to_json(reports[0]), **damage} if isinstance(damage, dict) else damage
@@ -390,11 +392,11 @@ def test_mended_files_are_to_be_looked_at():
 
 def test_report_shows_the_class_and_writes_the_page(tmp_path):
     reports = [
-        made("ada", 2, 1, 4),
-        made("bob", 1, 0, 0, **seen("small.add", "adds twice", "Add once.")),
-        made("cy", status="unreadable", notes=("unreadable notebook: line 2",)),
-        made("dot", status="missing", notes=(NOTHING,), attention=(NOTHING,)),
-        made("eve", status="missing", attention=("several notebooks",)),
+        make_report("ada", 2, 1, 4),
+        make_report("bob", 1, 0, 0, **mistake_fields("small.add", "adds twice", "Add once.")),
+        make_report("cy", status="unreadable", notes=("unreadable notebook: line 2",)),
+        make_report("dot", status="missing", notes=(NOTHING,), attention=(NOTHING,)),
+        make_report("eve", status="missing", attention=("several notebooks",)),
     ]
     write_gradebook(write_reports(tmp_path, reports), reports)
     done = run("report", NAME, cwd=tmp_path)
@@ -416,7 +418,7 @@ def test_report_shows_the_class_and_writes_the_page(tmp_path):
 
 
 def test_report_without_a_gradebook_says_so(tmp_path):
-    write_reports(tmp_path, [made("ada", 2, 1, 4)])
+    write_reports(tmp_path, [make_report("ada", 2, 1, 4)])
     done = run("report", NAME, cwd=tmp_path)
     assert done.returncode == 0
     assert "Points are from the reports" in done.stdout
@@ -427,7 +429,7 @@ def test_report_refuses_in_one_line(tmp_path):
     (tmp_path / "solutions" / NAME).mkdir(parents=True)
     refuses(run("report", "01_smal", cwd=tmp_path), "did you mean 01_small?")
     refuses(run("report", NAME, cwd=tmp_path), f"attncourse grade {NAME}")
-    write_reports(tmp_path, [made("ada", 2, 1, 4)])
+    write_reports(tmp_path, [make_report("ada", 2, 1, 4)])
     (tmp_path / "file").write_text("")
     done = run("report", NAME, "--html", "file/page.html", cwd=tmp_path)
     assert done.returncode == 2
@@ -439,7 +441,9 @@ def test_report_refuses_in_one_line(tmp_path):
 def test_texts_of_submissions_cannot_steer_a_terminal():
     from rich.console import Console
 
-    report = made("ada" + HOSTILE, 1, 0, 0, attention=(HOSTILE,), **seen("small.add", HOSTILE))
+    report = make_report(
+        "ada" + HOSTILE, 1, 0, 0, attention=(HOSTILE,), **mistake_fields("small.add", HOSTILE)
+    )
     console = Console(width=100, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
     with console.file:
         console.print(at_a_glance(Summary(a_class(report))))
@@ -481,13 +485,17 @@ class ReportElements(HTMLParser):
 
 
 def many(number: int, **more) -> ClassResults:
-    rows = [made(f"s{n:05d}", n % 3, n % 2, n % 5, **more) for n in range(number)]
+    rows = [make_report(f"s{n:05d}", n % 3, n % 2, n % 5, **more) for n in range(number)]
     return a_class(*rows)
 
 
 def test_nothing_of_a_submission_is_markup():
-    told = {**seen("small." + HOSTILE, HOSTILE), "attention": (HOSTILE,), "notes": (HOSTILE,)}
-    harmless = made("ada", 1, 0, 0, attention=("a",), **seen("small.add_up", "b"))
+    told = {
+        **mistake_fields("small." + HOSTILE, HOSTILE),
+        "attention": (HOSTILE,),
+        "notes": (HOSTILE,),
+    }
+    harmless = make_report("ada", 1, 0, 0, attention=("a",), **mistake_fields("small.add_up", "b"))
     hostile = Report(HOSTILE, NAME, "graded", {HOSTILE: CellResult(0.0, 1.0, HOSTILE)}, **told)
     expected = ReportElements(class_page(Summary(a_class(harmless))))
     found = ReportElements(class_page(Summary(a_class(hostile))))
@@ -500,7 +508,7 @@ def test_nothing_of_a_submission_is_markup():
 
 @pytest.mark.parametrize("number", [0, 1, 2, 50])
 def test_the_page_asks_nothing_of_a_network(number):
-    content = class_page(Summary(many(number, **seen("small.add", "adds twice"))))
+    content = class_page(Summary(many(number, **mistake_fields("small.add", "adds twice"))))
     links = [
         value
         for _, attributes in ReportElements(content).found
@@ -513,7 +521,7 @@ def test_the_page_asks_nothing_of_a_network(number):
 
 
 def test_an_empty_class_and_one_without_submissions_have_a_page():
-    for found in (a_class(), a_class(made("ada", status="missing"))):
+    for found in (a_class(), a_class(make_report("ada", status="missing"))):
         content = class_page(Summary(found))
         assert "Nobody has handed in anything" in content
         assert "<svg" not in content
@@ -528,11 +536,13 @@ def test_the_histogram_can_be_read_without_seeing_it():
 
 def test_a_large_class_keeps_the_page_small():
     long = "a note that goes on and on, " * 60
-    thousand = class_page(Summary(many(1000, attention=(long,), **seen("small.add", long))))
+    thousand = class_page(
+        Summary(many(1000, attention=(long,), **mistake_fields("small.add", long)))
+    )
     assert len(thousand.encode()) < 1_000_000
     assert thousand.count("<tr data-look") == 1000
-    rows = [made(f"s{n:05d}", 2, 1, 4) for n in range(10_000)]
-    rows[7777] = made("z-needs-a-look", 0, 0, 0, status="interrupted")
+    rows = [make_report(f"s{n:05d}", 2, 1, 4) for n in range(10_000)]
+    rows[7777] = make_report("z-needs-a-look", 0, 0, 0, status="interrupted")
     content = class_page(Summary(a_class(*rows)))
     assert len(content.encode()) < 1_000_000
     table = content.partition('<table id="students">')[2]
@@ -571,7 +581,11 @@ def test_every_text_has_the_contrast_of_wcag_aa(mode):
 @pytest.mark.slow
 @pytest.mark.skipif(BROWSER is None, reason=ABSENT)
 def test_the_script_runs_and_sorts(tmp_path):
-    rows = [made("ada", 2, 1, 4), made("bob", 0, 0, 0, attention=("x",)), made("cy", 1, 0, 0)]
+    rows = [
+        make_report("ada", 2, 1, 4),
+        make_report("bob", 0, 0, 0, attention=("x",)),
+        make_report("cy", 1, 0, 0),
+    ]
     content = class_page(Summary(a_class(*rows)))
 
     def dom(content: str) -> str:
@@ -612,7 +626,7 @@ def test_the_instructors_page_describes_every_field():
     ],
 )
 def test_only_most_are_called_most(tmp_path, points, said):
-    reports = [made(f"s{n}", earned, 0, 0) for n, earned in enumerate(points)]
+    reports = [make_report(f"s{n}", earned, 0, 0) for n, earned in enumerate(points)]
     write_gradebook(write_reports(tmp_path, reports), reports)
     shown = class_page(Summary(class_results(tmp_path, NAME)))
     assert f"<figcaption>{said}</figcaption>" in shown

@@ -30,7 +30,7 @@ from attncourse.grading.results.class_results import StudentResult
 from attncourse.grading.submission.notebook import Assignment, read_cells
 from helpers.figure_reader import needs_browser
 from helpers.html_markup import acts
-from helpers.small_class import NAME, made, refuses, run, write_gradebook, write_reports
+from helpers.small_class import NAME, make_report, refuses, run, write_gradebook, write_reports
 from helpers.small_course import STUB, cell, graded, make_course, notebook, small, solution
 
 SMALL = Assignment(NAME, read_cells(small()))
@@ -51,7 +51,7 @@ def verdict(cell_id: str, name: str = "subtracts", **more) -> dict:
 def graded_add(**more) -> Report:
     """Ada's report: a wrong sum with a verdict, a right double, and what a hidden test saw."""
     secret = verdict("hidden_add", "SECRET", text="SECRET")
-    report = made("ada", 0, 0, 4, verdicts=(verdict("points_add"), secret), **more)
+    report = make_report("ada", 0, 0, 4, verdicts=(verdict("points_add"), secret), **more)
     cells = dict(report.cells)
     cells["points_add"] = CellResult(0.0, 2.0, "subtracts")
     cells["hidden_add"] = CellResult(0.0, 1.0, "a hidden test failed (AssertionError)")
@@ -116,7 +116,7 @@ def test_nothing_that_a_submission_wrote_acts_in_the_page():
 
 
 def test_what_was_left_as_given_is_not_attempted():
-    report = made("fay", 0, 0, 0)
+    report = make_report("fay", 0, 0, 0)
     found = feedback_by_exercise(SMALL, read_cells(small(STUB, STUB)), result_of(report), report)
     assert [(one.name, one.gist) for one in found] == [
         ("add", "not attempted"),
@@ -128,7 +128,7 @@ def test_an_answer_is_found_with_its_helpers():
     helper = cell("def carry(a):\n    return a")
     lost = cell("def add(a, b):\n    return carry(a) + b")
     data = notebook(helper, lost, solution("twice", "def twice(a):\n    return 2 * a"))
-    report = made("ada", 2, 1, 4)
+    report = make_report("ada", 2, 1, 4)
     add, twice = feedback_by_exercise(SMALL, read_cells(data), result_of(report), report)
     assert [c.source for c in add.answers] == [lost["source"]]
     assert [c.grade_id for c in twice.answers] == ["twice"]
@@ -150,7 +150,7 @@ def test_a_persons_points_and_words_are_on_the_page():
     cells = json.loads(small())["cells"]
     data = notebook(*cells[:4], why, *cells[4:])  # before the tests of the others
     assignment = Assignment(NAME, read_cells(data))
-    report = made("ada", 2, 1, 4)
+    report = make_report("ada", 2, 1, 4)
     assert "Not final yet: 1 answer waits for a person" in text_of(
         page_of(report, data, assignment)
     )
@@ -185,7 +185,7 @@ def test_a_text_answer_is_rendered_once_and_has_an_end(monkeypatch):
     monkeypatch.setattr(
         page_module, "page_markdown", lambda text: rendered.append(text) or render(text)
     )
-    report = made("ada", 2, 1, 4)
+    report = make_report("ada", 2, 1, 4)
     html = page_of(report, with_why("One half.", "The other."), ASKING)
     assert "One half." in html
     assert "The other." in html
@@ -200,15 +200,17 @@ def test_a_text_answer_is_rendered_once_and_has_an_end(monkeypatch):
 def test_other_cells_have_an_end_as_well():
     cells = [cell(f"x{n} = '{'y' * 15_000}'") for n in range(60)]
     data = notebook(*json.loads(small())["cells"], *cells)
-    assert len(page_of(made("ada", 2, 1, 4), data)) < 2 * ROOM
+    assert len(page_of(make_report("ada", 2, 1, 4), data)) < 2 * ROOM
 
 
 def test_a_late_or_unreadable_submission_says_so():
-    report = made("cy", 0, 0, 0, status="unreadable", notes=("unreadable notebook: line 2",))
+    report = make_report("cy", 0, 0, 0, status="unreadable", notes=("unreadable notebook: line 2",))
     html = page_of(report, b"{", penalty=0.0)
     assert "Notes unreadable notebook: line 2" in text_of(html)
     assert "Your notebook has no answer" in html
-    late = page_of(made("ada", 2, 1, 4), small(), penalty=1.5, timestamp="2026-01-02 03:04:05")
+    late = page_of(
+        make_report("ada", 2, 1, 4), small(), penalty=1.5, timestamp="2026-01-02 03:04:05"
+    )
     assert "5.5 of 7 points Handed in late: 7 points were earned, 1.5 taken off" in text_of(late)
 
 
@@ -351,12 +353,12 @@ def test_a_students_path_does_not_tell_its_origin(tmp_path):
 def course_of_two(folder: Path) -> Path:
     """Ada and Bob have handed in and been graded, Cy has handed in."""
     course = make_course(folder, ada=small(add=ADD), bob=small(), cy=small())
-    return write_reports(course, [graded_add(), made("bob", 2, 1, 4)])
+    return write_reports(course, [graded_add(), make_report("bob", 2, 1, 4)])
 
 
 def test_the_command_writes_links_and_packs_pages(tmp_path):
     course = course_of_two(tmp_path)
-    graded = [graded_add(), made("bob", 2, 1, 4)]
+    graded = [graded_add(), make_report("bob", 2, 1, 4)]
     write_gradebook(course, graded, manual={("bob", "points_twice"): 3.0})
     files = {f"{w} X_{n}_assignsubmission_file_/a.ipynb": d for n, (w, d) in
              enumerate([("Ada", small(add=ADD)), ("Bob", small()), ("Eve", b"")])}  # fmt: skip
@@ -386,7 +388,7 @@ def test_the_command_writes_links_and_packs_pages(tmp_path):
 def test_who_has_no_page_keeps_the_place(tmp_path):
     """Eve, placed by hand, handed in again since grading; Ada handed in elsewhere."""
     course = make_course(tmp_path, **{"ada-lovelace": ADA, "eve-mallory": EVE})
-    ada, eve = replace(graded_add(), student="ada-lovelace"), made("eve-mallory", 2, 1, 4)
+    ada, eve = replace(graded_add(), student="ada-lovelace"), make_report("eve-mallory", 2, 1, 4)
     write_reports(course, [ada, eve])
     place = course / "autograded" / "eve-mallory" / NAME / f"{NAME}.ipynb"
     place.parent.mkdir(parents=True)
@@ -414,7 +416,7 @@ def test_a_text_answer_newer_than_its_report_gets_no_page(tmp_path):
     course = make_course(tmp_path, ada=with_why("First."))
     solved = with_why("### BEGIN SOLUTION\nSo.\n### END SOLUTION")
     (course / "solutions" / NAME / f"{NAME}.ipynb").write_bytes(solved)
-    report = made("ada", 2, 1, 4)
+    report = make_report("ada", 2, 1, 4)
     write_reports(course, [report])
     place = course / "autograded" / "ada" / NAME / f"{NAME}.ipynb"
     place.parent.mkdir(parents=True)
@@ -478,7 +480,7 @@ def test_a_disk_that_refuses_is_told_once(tmp_path):
 def test_pages_of_a_class_take_no_nbgrader_and_one_template(tmp_path):
     """To import the one, or to compile the other for each page, takes longer than all the rest."""
     course = course_of_two(tmp_path)
-    graded = (("ada", graded_add(), small(add=ADD)), ("bob", made("bob", 2, 1, 4), small()))
+    graded = (("ada", graded_add(), small(add=ADD)), ("bob", make_report("bob", 2, 1, 4), small()))
     for student, report, data in graded:
         place = course / "autograded" / student / NAME / f"{NAME}.ipynb"
         place.parent.mkdir(parents=True)
