@@ -167,7 +167,7 @@ print(json.dumps(results))
 
 @pytest.fixture(scope="module")
 def every_chapter(tmp_path_factory) -> tuple[dict, dict[str, dict[str, tuple[float, float]]]]:
-    """Return the judge's results for each chapter's solved and released notebook, and the grades."""
+    """Return the judge's results for each chapter, solved and released, and nbgrader's scores."""
     course = tmp_path_factory.mktemp("every")
     shutil.copy(ROOT / "nbgrader_config.py", course)
     for chapter in CHAPTERS:
