@@ -251,7 +251,7 @@ def step_sentence(now: dict, way: str, room: int, page: int) -> str:
     """Return the sentence under the figure for a step."""
     share = sum(tokens_on(now, page).values()) / room
     n, waits = len(now["held"]), len(now["waiting"])
-    text = f"Questions being answered: {n}, waiting: {waits}. "
+    text = f"Being answered: {n}, waiting: {waits}. "
     text += f"Tokens fill {100 * share:.0f} % of the room."
     if not now["held"]:
         return text
