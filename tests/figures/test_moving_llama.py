@@ -165,7 +165,7 @@ def test_an_answer_comes_word_by_word(opened):
     assert reader.now == {"together": 0.85, "place": 1}
     reader.button("All").click()
     assert reader.button("All").is_disabled()
-    assert "whole answer" in reader.says
+    assert "all that was kept" in reader.says
     answer.get_by_role("button", name="She").click()
     assert "50.0\u00a0%" in reader.says
     reader.figure.get_by_label("Question").select_option("1")

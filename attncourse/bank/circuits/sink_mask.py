@@ -63,7 +63,7 @@ def causal_sink_columns(n, n_sinks):
 
 EXERCISE = exercise(
     circuits.sink_mask,
-    section="Chapter 19, “Much of it falls on the first token”",
+    section="Chapter 19, “Much attention falls on the first token”",
     difficulty=1,
     minutes=10,
     picture=True,

@@ -448,8 +448,10 @@ EXERCISE = exercise(
             place=count_from_end
         ),
         mistake("""turned in two halves
-            You turn feature i with feature i + d_head/2, as `transformers` does. Here they turn in
-            pairs side by side, 2i with 2i + 1, as in chapter 11.""").by(turn=turn_halves),
+            You turn feature i with feature i + d_head/2, as `transformers` does for Llama. Here
+            they turn in pairs side by side, 2i with 2i + 1, as in chapter 11.""").by(
+            turn=turn_halves
+        ),
         mistake("""turned backwards
             One of the two is turned the other way, by −position. Then the angles of query and key
             add up. Turn both by +position.""")
@@ -522,12 +524,12 @@ EXERCISE = exercise(
             it is.""").by(allow=lambda mask, n: causal_mask(n) if mask is None else mask.mT),
         mistake("""a row without a key becomes NaN
             A query that may see no key has nothing but −∞ in its row, and a softmax of that is
-            0/0. Chapter 5's `scaled_dot_product_attention` gives such a row 0.""").by(
+            0/0. The package's `scaled_dot_product_attention` gives such a row 0.""").by(
             normalize=lambda scores: scores.softmax(-1)
         ),
         mistake("""a row without a key gets the mean
-            A query that may see no key hears all of them, because you fill in a large negative
-            number. Its attention is 0.""")
+            A query that may see no key hears all of them, as it does where a large negative number
+            stands in place of −∞. Its attention is 0.""")
         .by(hide=lambda s, mask: s if mask is None else s.masked_fill(~mask, -1e9))
         .by(hide=lambda s, mask: s if mask is None else s + ~mask * -1e9),
         mistakes.NO_SCALE.said(
