@@ -137,6 +137,7 @@ def ignore_edges_outside(mask_of):
 
 
 def fill_cut_scores(number: float) -> dict[str, Any]:
+    """Return the options that put a number in place of −∞, before a plain softmax."""
     return {
         "hide": lambda scores, mask: scores.masked_fill(~mask, number),
         "normalize": lambda scores: scores.softmax(-1),
@@ -182,6 +183,7 @@ def share_evenly(choose: Callable):
 
 
 def mask_of_first_map(scores, edges):
+    """Return a mask that is False at the edges in the first map of the batch alone."""
     mask = torch.ones(scores.shape, dtype=torch.bool)
     maps = mask.reshape(-1, *scores.shape[-2:])
     for query, key in edges:

@@ -54,6 +54,7 @@ def divide_with_eps_outside(hidden, size):
 
 
 def divide_by_deviation(correction: int):
+    """Return a ``divide`` by the standard deviation, not by the root of the mean square."""
     return lambda hidden, size: (
         hidden / (hidden.var(-1, correction=correction, keepdim=True) + 1e-5).sqrt()
     )

@@ -78,6 +78,7 @@ def compose_attention_pooling(
 
 
 def zero_padding(attention, views, mask, other):
+    """Return attention to padding of zeros in place of a mask."""
     query, key, value = views
     if mask is not None:  # a token of zeros has a key and a value of zeros
         is_allowed = (mask if mask.ndim == 1 else mask.any(dim=-2)).unsqueeze(-1)

@@ -88,6 +88,7 @@ def sums_before(x, axis):
 
 
 def sums_from_here(x, axis):
+    """Return sums of what stands at each place and behind it."""
     return x.flip(axis).cumsum(axis).flip(axis)
 
 
@@ -134,6 +135,7 @@ def softmax_attention(factor: Callable) -> Callable:
 
 
 def multiply_all_pairs(query, key, value, causal=False):
+    """Return linear attention by the whole matrix of products."""
     products = features(query) @ features(key).mT
     products = products.tril() if causal else products
     return products @ value / products.sum(-1, keepdim=True)
@@ -165,7 +167,10 @@ EXERCISE = exercise(
             CAUSAL_BY_HAND,
             ALONG,
             ALONG.but("n=17 d_k=3", note="many tokens"),
-            *(one.but(note=f"{one.note}, a batch") for one in CAUSAL_ROWS.contiguous),
+            *(
+                table_row.but(note=f"{table_row.note}, a batch")
+                for table_row in CAUSAL_ROWS.contiguous
+            ),
         ),
         CASES.criterion("not causal: no tensor of m · n numbers on the way", 1).on(
             MANY,

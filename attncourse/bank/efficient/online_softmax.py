@@ -47,7 +47,7 @@ def rising_scores(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
 
 @dataclass(frozen=True)
 class BlockTable(CaseTable):
-    """Scores ``n_b`` wide in all, handed over in blocks: a row's option ``sizes``, 3 unless given.
+    """A table of scores ``n_b`` wide, handed over in blocks of a row's ``sizes``, or of 3.
 
     ``measured`` has the tensors watched that are made.
     """
@@ -126,6 +126,7 @@ def compose_online_softmax(
 
 
 def add_to_normaliser(number: float) -> dict[str, Any]:
+    """Return the option that adds a number to the normaliser."""
     return {"finish": lambda maximum, normaliser: (maximum, normaliser + number)}
 
 
@@ -137,6 +138,7 @@ def join_blocks(blocks):
 
 
 def drop_short_blocks(blocks):
+    """Return the blocks without those that are shorter than the first."""
     blocks = list(blocks)
     return [block for block in blocks if block.shape[-1] >= blocks[0].shape[-1]]
 
@@ -146,6 +148,7 @@ def maximum_of_all_rows(old, scores):
 
 
 def raise_if_all_rows_rise(old, scores):
+    """Return the block's maxima only where every row's rises."""
     return row_maximum(scores) if (row_maximum(scores) > old).all() else old
 
 
@@ -290,7 +293,7 @@ EXERCISE = exercise(
         mistake("""the first block counts twice
             You start with the first block's sum and go through all blocks then, the first one too.
             Start from 0 and −∞, or go on with the second block.
-        """).by(read=lambda blocks: [*(kept := list(blocks))[:1], *kept]),
+        """).by(read=lambda blocks: [*(all_blocks := list(blocks))[:1], *all_blocks]),
         mistake("""computed in float32
             You convert the scores to float32, or keep both numbers in it. They have the dtype of
             the scores: `torch.full_like`, or `dtype=scores.dtype`.""")

@@ -61,6 +61,7 @@ def finite_maximum(maximum):
 
 
 def shrink_factor(old, new):
+    """Return the factor by which sums shrink when the maximum rises."""
     return (old - new).exp()
 
 

@@ -143,12 +143,14 @@ def compose_tiled_attention(
 
 
 def write_into_query(outputs, query):
+    """Return the outputs in a tensor of the query's shape and dtype."""
     out = torch.zeros_like(query)
     out += torch.cat(outputs, -2)
     return out
 
 
 def slice_from_0(part: slice) -> slice:
+    """Return a slice of the part's length that begins at 0."""
     return slice(0, part.stop - part.start)
 
 
@@ -161,6 +163,7 @@ def maximum_of_tile(old, scores):
 
 
 def softmax_of_block(scores, seen, old):
+    """Return each block's own softmax in place of exponentials."""
     return scores.softmax(-1)
 
 

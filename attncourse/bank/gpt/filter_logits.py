@@ -41,6 +41,7 @@ def shares_before_p(likely, p):
 
 
 def keep_first_and_shift(likely, p):
+    """Return which shares to keep when the first is never tested and the rest lag by one."""
     dropped = likely.cumsum(-1) >= p
     return ~torch.cat([dropped[..., :1], dropped[..., :-1]], -1)
 
@@ -91,6 +92,7 @@ def last_of_equal_first(logits):
 
 
 def at_least_the_kth(logits, rank, k):
+    """Return which logits reach the k-th, ties included."""
     return logits >= logits.topk(k, -1).values[..., -1:]
 
 

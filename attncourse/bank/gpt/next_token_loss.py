@@ -30,7 +30,7 @@ UNLIKELY = -3.0  # what is added to a target's logit
 
 @dataclass(frozen=True)
 class LossTable(CaseTable):
-    """Logits and the ids they are judged by. A row's option ``pad`` is the padding_id.
+    """A table of logits and the ids they are judged by. A row's option ``pad`` is the padding_id.
 
     With it the ends of the sequences are padding, of different lengths, and the id stands inside,
     too. Without it the first and the last word of the vocabulary are among the targets.
@@ -122,16 +122,19 @@ def mean_of_sequence_means(surprise, counts):
 
 
 def guarded_log(number: float) -> dict[str, Any]:
+    """Return the option that adds a number inside the logarithm."""
     return {"surprise": lambda g, t: surprises_at((g.softmax(-1) + number).log(), t)}
 
 
 def cross_entropy_unflattened(guesses, targets):
+    """Return ``cross_entropy`` of logits whose classes do not stand on axis 1."""
     if guesses.ndim > 2:
         return F.cross_entropy(guesses, targets.long(), reduction="none")
     return surprises_of_logits(guesses, targets)
 
 
 def refuse_other_batch_axes(guesses, targets):
+    """Return the surprises of logits with exactly one batch axis."""
     _b, _n, _v = guesses.shape
     return surprises_of_logits(guesses, targets)
 

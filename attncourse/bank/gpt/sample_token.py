@@ -78,8 +78,8 @@ def drawn_case(
 FEW_OF_MANY, ALL_BUT_NONE = (0.1,) * 30, (1e-9,) * 30
 
 
-def generators(rng: Rng) -> list[Case]:
-    """Fifty rows: two generators agree in all of them with a chance below (1/101)⁵⁰."""
+def generator_cases(rng: Rng) -> list[Case]:
+    """Return the case of fifty rows, in which two generators agree by a chance of (1/101)⁵⁰."""
     seeds = tuple(int(seed) for seed in rng.integers(1 << 30, size=2))
     case = Case(
         (seeds, torch.zeros(50, 101, dtype=torch.float64)),
@@ -195,6 +195,7 @@ def one_draw_for_all(shares, generator):
 
 
 def at_most_two_axes(shares, generator):
+    """Return a draw by ``multinomial``, which takes two axes at most."""
     return torch.multinomial(shares, 1, generator=generator).squeeze(-1)
 
 
@@ -260,7 +261,7 @@ EXERCISE = exercise(
                 drawn_case(rng, (6, *ALL_BUT_NONE), (1e-10, 1e-10), top_k=31),
             ]
         ),
-        Criterion("the generator decides", 1).on(generators),
+        Criterion("the generator decides", 1).on(generator_cases),
         unchanged(),
     ),
     excludes=(

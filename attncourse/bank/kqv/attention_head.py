@@ -140,7 +140,7 @@ EXERCISE = exercise(
             ROWS.single.but("d_k=3", note="float32, d_k = 3"), *ROWS.extreme
         ),
         CASES.criterion("gradients reach x and every weight", 2).on(
-            *(one.but("d_v=3", options=BIASED.options) for one in ROWS.gradients),
+            *(table_row.but("d_v=3", options=BIASED.options) for table_row in ROWS.gradients),
             ROW.but(arguments={"mask": hole("n n")}, use=call_module_with_gradients),
         ),
         unchanged(),

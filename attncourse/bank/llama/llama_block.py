@@ -133,6 +133,7 @@ def norm_before_branch(x, branch, norm, first):
 
 
 def add_to_normed(x, branch, norm, first):
+    """Return what the branch adds to norm(x), in place of x."""
     return norm(x) + branch(norm(x))
 
 
@@ -176,6 +177,7 @@ def repeat_in_turn(heads, group):
 
 
 def add_heads_axis(mask, x):
+    """Return the mask with an axis for the heads if it has a batch axis and none for them."""
     return mask.unsqueeze(-3) if mask.ndim == x.ndim and mask.ndim > 2 else mask
 
 

@@ -222,6 +222,7 @@ def each_merge_once(symbols, ranks):
 
 
 def unranked_pair_first(symbols, ranks):
+    """Join by rank, with 0 for a pair that has none."""
     symbols = list(symbols)
     while len(symbols) > 1:
         pair = min(pairwise(symbols), key=lambda pair: ranks.get(pair, 0))
@@ -232,6 +233,7 @@ def unranked_pair_first(symbols, ranks):
 
 
 def keep_second_symbol(symbols, ranks):
+    """Join the pairs and leave the second symbol of each behind."""
     symbols = list(symbols)
     while known := [pair for pair in pairwise(symbols) if pair in ranks]:
         pair = min(known, key=ranks.get)
@@ -253,6 +255,7 @@ def ranks_by_text(ranks):
 
 
 def join_same_text(symbols, pair, place):
+    """Join two symbols that make the same text as the pair."""
     out, i = [], 0
     while i < len(symbols):
         same_text = "".join(symbols[i : i + 2]) == "".join(pair) and i + 1 < len(symbols)

@@ -20,7 +20,7 @@ from attncourse.checks.writing.softmaxes import Softmax, nothing
 
 @dataclass(frozen=True)
 class CurveTable(CaseTable):
-    """Cases of a curve; the bandwidth goes by position, and is 1 unless a row gives it."""
+    """A table of cases of a curve; the bandwidth goes by position, and is 1 unless given."""
 
     def case(self, rng: Rng, row: Row) -> Case:
         case = super().case(rng, row)
@@ -199,7 +199,7 @@ EXERCISE = exercise(
             ROW.but(factor={"y": 1e7}, note="large y"),
             LARGE_X.but(note="large x, with a bandwidth to match"),
             ROWS.single,
-            *(one.but(arguments={"bandwidth": 9.0}) for one in ROWS.integers),
+            *(table_row.but(arguments={"bandwidth": 9.0}) for table_row in ROWS.integers),
             ROWS.extreme[1].but(factor={"x_query": 1e-7}),
             once_more(BY_HAND),
         ),

@@ -44,7 +44,7 @@ def subtract_in_place(x, T):
     return x / T
 
 
-def entry_to_the_power(x, T, axis):
+def exp_of_difference(x, T, axis):
     return np.exp((x - x.max(axis, **KEPT)) / T)
 
 
@@ -104,19 +104,17 @@ OF_SOFTMAX = (
         and not on both sides. Do both to the scores, and take the exponentials once.""")
     .by(
         after=lambda w, x, T, axis: (
-            entry_to_the_power(x, T, axis) / entry_to_the_power(x, 1, axis).sum(axis, **KEPT)
+            exp_of_difference(x, T, axis) / exp_of_difference(x, 1, axis).sum(axis, **KEPT)
         )
     )
     .by(
         after=lambda w, x, T, axis: (
-            entry_to_the_power(x, 1, axis) / entry_to_the_power(x, T, axis).sum(axis, **KEPT)
+            exp_of_difference(x, 1, axis) / exp_of_difference(x, T, axis).sum(axis, **KEPT)
         )
     )
+    .by(after=lambda w, x, T, axis: exp_of_difference(x, T, axis) / np.exp(x / T).sum(axis, **KEPT))
     .by(
-        after=lambda w, x, T, axis: entry_to_the_power(x, T, axis) / np.exp(x / T).sum(axis, **KEPT)
-    )
-    .by(
-        after=lambda w, x, T, axis: np.exp(x / T) / entry_to_the_power(x, T, axis).sum(axis, **KEPT)
+        after=lambda w, x, T, axis: np.exp(x / T) / exp_of_difference(x, T, axis).sum(axis, **KEPT)
     ),
     mistake("""the maximum alone is divided by the temperature
         In `x - x.max(…) / temperature` the division comes first, and x stays undivided. Put the

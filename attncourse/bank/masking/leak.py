@@ -62,7 +62,7 @@ def lower_triangle(n: int, above: int = 0) -> torch.Tensor:
 
 @dataclass(frozen=True)
 class LeakTable(CaseTable):
-    """Cases of ``leak``. A row's options are f's name and how far ahead its own mask looks."""
+    """A table of cases of ``leak``; a row's options are f's name and its mask's reach ahead."""
 
     def case(self, rng: Rng, row: Row) -> Case:
         x, mask = self.arguments(rng, {**self.spec, **row.arguments}, row).values()
@@ -157,11 +157,13 @@ def compose_leak(
 
 
 def pairs_row_by_row(mask, J):
+    """Return the masked pairs, of masks read row by row with an index."""
     rows = [mask[..., i, :] for i in range(J.shape[-4])]
     return masked_pairs(torch.stack(rows, -2), J)
 
 
 def largest_of_first_n_rows(J, hidden):
+    """Return the largest derivative in as many rows as there are tokens."""
     hidden_derivatives = at_hidden_pairs(J, hidden)
     return torch.stack([hidden_derivatives[..., i, :, :, :] for i in range(J.shape[-2])]).max()
 

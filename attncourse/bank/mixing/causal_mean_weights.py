@@ -31,6 +31,7 @@ def compose_causal_mean_weights(seen=np.tri, along=EACH_ROW, divide=over, finish
 
 
 def running_halves(n):
+    """Return weights of which each new token takes a half."""
     W = np.eye(n)
     for i in range(1, n):
         W[i] = (W[i - 1] + W[i]) / 2

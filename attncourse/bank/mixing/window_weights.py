@@ -52,6 +52,7 @@ def fold_into_text(fold):
 
 
 def slice_from_negative(i, j, n, half):
+    """Return whether token j is in a slice whose negative start counts from the end."""
     start = np.where(i < half, np.maximum(n + i - half, 0), i - half)
     return (start <= j) & (j <= i + half)
 

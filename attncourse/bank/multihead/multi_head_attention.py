@@ -235,6 +235,7 @@ def repeat_mask_heads_first(mask, q):
 
 
 def add_bias_for_each_head(self, merged, query):
+    """Return the output with W_o's bias added once for each head."""
     other_biases = 0 if self.W_o.bias is None else (self.n_heads - 1) * self.W_o.bias
     return self.W_o(merged) + other_biases
 

@@ -28,6 +28,7 @@ def seeds(rng: Rng, number: int = SEEDS) -> list[int]:
 
 
 def sizes_case(rng: Rng, n_samples: int, *widths: int) -> Case:
+    """Return the case that compares mean variances for these widths."""
     return Case(
         kwargs={"calls": [[d_k, n_samples] for d_k in widths], "seeds": seeds(rng)},
         use=numbers_drawn,
@@ -38,14 +39,15 @@ def sizes_case(rng: Rng, n_samples: int, *widths: int) -> Case:
 
 
 def call_case(facts, d_k: int, n_samples: int, seeds: list[int], note: str = "") -> Case:
-    what = "the seeds 0 to 7" if 0 in seeds else f"{len(seeds)} different seeds"
+    """Return the case of calls with these seeds, of which ``facts`` are told."""
+    seeds_text = "the seeds 0 to 7" if 0 in seeds else f"{len(seeds)} different seeds"
     times = 2 if facts is repeated else 1
     return Case(
         kwargs={"calls": [[d_k, n_samples]] * times, "seeds": seeds},
         use=numbers_drawn,
         facts=facts,
         note=note,
-        shown=f"score_variance({d_k}, {n_samples}, seed) with {what}",
+        shown=f"score_variance({d_k}, {n_samples}, seed) with {seeds_text}",
     )
 
 

@@ -36,7 +36,7 @@ def compose_softmax_jacobian(
     combine=lambda first, second: first - second,
     finish=lambda J: J,
 ):
-    """diag(p) − p pᵀ made of decisions: its two terms, what is done to them and before."""
+    """Return diag(p) − p pᵀ made of decisions: its two terms, what is done to them and before."""
 
     def softmax_jacobian(p):
         taken = take(p)
@@ -60,8 +60,8 @@ def off_diagonal(p):
 
 def all_rows_by_all_rows(J):
     """Return autograd's jacobian of a whole batch: (..., n, ..., n)."""
-    whole = torch.block_diag(*J.reshape(-1, *J.shape[-2:]))
-    return whole.reshape(*J.shape[:-1], *J.shape[:-1])
+    jacobian = torch.block_diag(*J.reshape(-1, *J.shape[-2:]))
+    return jacobian.reshape(*J.shape[:-1], *J.shape[:-1])
 
 
 # --- the exercise --------------------------------------------------------------------------------

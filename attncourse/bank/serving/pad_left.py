@@ -65,6 +65,7 @@ def allow_causal_tokens(causal, real):
 
 
 def allow_token_rows(causal, real):
+    """Return the mask with rows of padding that may look at nothing."""
     return allow_causal_tokens(causal, real) & real[:, :, None]
 
 

@@ -154,6 +154,7 @@ def ends_of_place(blocks, x):
 
 
 def symmetric_ends(blocks, x):
+    """Return ends at the largest size, below and above 0."""
     size = blocks.abs().amax(-1, keepdim=True)
     return -size, size
 
@@ -224,14 +225,18 @@ EXERCISE = exercise(
         CASES.criterion("halfway between two steps: to the even one", 1).on(HALVES, LESS_HALVES),
         CASES.criterion("a block of equal numbers", 1).on(EQUAL, ALL_EQUAL, ONE_A_BLOCK),
         CASES.criterion("batches, one block a row", 1).on(
-            *(one.but("d=12", arguments=FOUR_BITS) for one in ROWS.batches if one.batch != (4,)),
+            *(
+                table_row.but("d=12", arguments=FOUR_BITS)
+                for table_row in ROWS.batches
+                if table_row.batch != (4,)
+            ),
             row(
                 "d=4", batch=(4,), arguments={"bits": 3, "block": 2}, note="every axis of length 4"
             ),
             row("d=6", batch=(3,), arguments={"bits": 4, "block": 6}, note="one block a row"),
         ),
         CASES.criterion("float32, large and small numbers", 1).on(
-            *(one.but("d=12", arguments=FOUR_BITS) for one in ROWS.numbers),
+            *(table_row.but("d=12", arguments=FOUR_BITS) for table_row in ROWS.numbers),
             BLOCKS.but(factor=1e-8, note="very small"),
             once_more(BY_HAND),
         ),

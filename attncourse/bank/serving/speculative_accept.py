@@ -70,6 +70,7 @@ def draft_cases(
 
 
 def counted_outcomes(draft: str, q: list[str], p: list[str], **about):
+    """Return what makes a case that counts outcomes in halves."""
     return draft_cases(draft, q, p, callers.outcomes_counted, DRAWS, True, **about)
 
 
@@ -79,6 +80,7 @@ def counted_rare_outcomes(draft: str, q: list[str], p: list[str], **about):
 
 
 def possible_outcomes(draft: str, q: list[str], p: list[str], draws: int = FEWER_DRAWS, **about):
+    """Return what makes a case that tells which outcomes come, not how often."""
     return draft_cases(draft, q, p, callers.outcomes_counted, draws, False, **about)
 
 
@@ -252,6 +254,7 @@ def keep_all_that_pass(draft, p_draft, p_target, rng):
 
 
 def accept_by_inverse_ratio(u, p, q, best):
+    """Return whether u is below q / p, in place of p / q."""
     return u < q / p if p else q > 0
 
 

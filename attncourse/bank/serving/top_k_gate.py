@@ -140,6 +140,7 @@ def renormalize_with_guard(number: float) -> dict[str, Any]:
 
 
 def chosen_weights_only(weights, logits, k):
+    """Return k weights for each row, in place of one for each expert."""
     return weights.gather(-1, lower_id_first(logits)[..., :k])
 
 

@@ -59,10 +59,12 @@ def add_second_axis(x):
 
 
 def score_latents(q_content, latent, W_uk, absorb, share):
+    """Return content scores by queries that are taken to the latents."""
     return absorb(q_content, W_uk) @ share(latent).mT
 
 
 def score_made_keys(q_content, latent, W_uk, absorb, share):
+    """Return content scores by keys that are made of the latents."""
     return q_content @ (share(latent) @ W_uk).mT
 
 

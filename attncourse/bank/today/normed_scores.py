@@ -225,7 +225,7 @@ EXERCISE = exercise(
             keys that go through the norm, before their products.""").by(
             sides=(False, False), finish=lambda scores, query, key: normed_rows(scores)
         ),
-        *(one.naming(d_k="d") for one in mistakes.OF_THE_SCALE),
+        *(recipe.naming(d_k="d") for recipe in mistakes.OF_THE_SCALE),
         mistakes.DIVIDED_BY_ROOT_M,
         mistakes.ALREADY_WEIGHTS,
         mistakes.SQUASHED,

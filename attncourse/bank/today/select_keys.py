@@ -204,13 +204,13 @@ EXERCISE = exercise(
             row("m=7 n=7 k=3"), row("m=6 n=6 k=2", batch=(6,), note="one mask for all")
         ),
         Criterion("of equal scores the earlier key", 2).on(tie_cases),
-        CASES.criterion("batches", 1).on(*(one.but("k=2") for one in ROWS.batches)),
+        CASES.criterion("batches", 1).on(*(table_row.but("k=2") for table_row in ROWS.batches)),
         CASES.criterion("one key, one query or key, float32, large and small scores", 1).on(
             row("m=5 n=7 k=1", note="k = 1"),
             row("m=1 n=7 k=3", note="one query"),
             row("m=3 n=1 k=1", note="one key"),
             row("m=2 n=2 k=1", note="two tokens"),
-            *(one.but("k=3") for one in ROWS.numbers),
+            *(table_row.but("k=3") for table_row in ROWS.numbers),
             once_more(BY_HAND),
         ),
         Criterion("k below 1: ValueError", 1).on(

@@ -87,6 +87,7 @@ def reshape_in_memory_order(x, p):
 
 
 def move_with_one_batch_axis(x, to):
+    """Return the axes in another order, of x with exactly one batch axis."""
     return torch.einsum(f"bcrpsq->b{to}", x)
 
 
@@ -111,6 +112,7 @@ def compose_patchify(
 
 
 def square_grid(patches, p, height, width):
+    """Return rows and columns of a square of patches."""
     n = round(patches.shape[-2] ** 0.5)
     return n, n
 
