@@ -157,8 +157,8 @@ EXERCISE = exercise(
     mistakes=made(
         compose_pad_left,
         mistake("""positions count the padding
-            Your positions are the places in the padded row, so that a sequence's first token has
-            another position in every batch. Each sequence counts from 0 at its own first token.
+            Your positions are the places in the padded row, so that the padding moves a sequence's
+            first token. Each sequence counts from 0 at its own first token.
         """)
         .by(place=same_positions(torch.arange))
         .by(place=lambda real, n: torch.arange(n) * real),
