@@ -24,7 +24,7 @@ CASES = CaseTable({"scores": "... m n"})
 ROWS = standard(CASES)
 TWO_EDGES = [(0, 1), (3, 2)]
 # Two of one row, one whose turned pair is there too, none in the first or the last row.
-SEVERAL = [(1, 2), (1, 4), (3, 0), (2, 3)]
+SEVERAL_EDGES = [(1, 2), (1, 4), (3, 0), (2, 3)]
 
 
 def cases_with_edges(edges, *rows):
@@ -202,7 +202,7 @@ EXERCISE = exercise(
         Criterion("without these edges, the rest of each row sums to 1", 3).on(
             lambda rng: [
                 BY_HAND,
-                *cases_with_edges(SEVERAL, row("m=5 n=7"), row("m=6 n=6"))(rng),
+                *cases_with_edges(SEVERAL_EDGES, row("m=5 n=7"), row("m=6 n=6"))(rng),
                 *cases_with_edges(TWO_EDGES, row("m=4 n=5"))(rng),
             ]
         ),
@@ -216,18 +216,20 @@ EXERCISE = exercise(
             ]
         ),
         Criterion("keys that are hidden already stay hidden", 1).on(hidden_keys),
-        Criterion("batches", 1).on(cases_with_edges(SEVERAL, *ROWS.batches)),
+        Criterion("batches", 1).on(cases_with_edges(SEVERAL_EDGES, *ROWS.batches)),
         Criterion("no edge, one query or key, float32, large and small scores", 1).on(
             lambda rng: [
                 ONE_KEY,
                 *cases_with_edges([], row("m=3 n=5", note="no edge"))(rng),
                 *cases_with_edges([(0, 2)], row("m=1 n=5", note="one query"))(rng),
-                *cases_with_edges(SEVERAL, ROWS.single)(rng),
+                *cases_with_edges(SEVERAL_EDGES, ROWS.single)(rng),
                 *cases_with_edges([], *ROWS.extreme)(rng),  # cut scores never stand far above
                 once_more(BY_HAND),
             ]
         ),
-        Criterion("gradients reach the scores", 1).on(cases_with_edges(SEVERAL, *ROWS.gradients)),
+        Criterion("gradients reach the scores", 1).on(
+            cases_with_edges(SEVERAL_EDGES, *ROWS.gradients)
+        ),
         unchanged(),
     ),
     excludes=(FLOATS_ONLY,),

@@ -79,7 +79,7 @@ def with_infinities(*places: tuple[int, slice]) -> dict[str, Drawn]:
 
 CASES = BlockTable({"blocks": "... m n_b"})
 ROWS = standard(CASES)
-SCORES = row("m=5 n_b=11")
+ROW = row("m=5 n_b=11")
 BY_HAND = Case(
     (tensor(np.log([[1, 2, 8, 4, 1], [5, 1, 1, 3, 9]])),),
     use=partial(callers.call_in_blocks, 2),
@@ -130,7 +130,7 @@ def add_to_normaliser(number: float) -> dict[str, Any]:
     return {"finish": lambda maximum, normaliser: (maximum, normaliser + number)}
 
 
-LOWEST = tuple(torch.finfo(dtype).min for dtype in (torch.float32, torch.float64))
+LOWEST_NUMBERS = tuple(torch.finfo(dtype).min for dtype in (torch.float32, torch.float64))
 
 
 def join_blocks(blocks):
@@ -162,29 +162,29 @@ EXERCISE = exercise(
     criteria=(
         CASES.criterion("largest score and normaliser, whatever the blocks", 3).on(
             BY_HAND,
-            SCORES,
-            SCORES.but(options={"sizes": 1}),
-            SCORES.but("n_b=7", options={"sizes": (4, 1, 2)}),
-            SCORES.but("n_b=6", options={"sizes": 20}, note="one block"),
+            ROW,
+            ROW.but(options={"sizes": 1}),
+            ROW.but("n_b=7", options={"sizes": (4, 1, 2)}),
+            ROW.but("n_b=6", options={"sizes": 20}, note="one block"),
         ),
         CASES.criterion("−∞ among the scores", 2).on(
-            SCORES.but(arguments=with_infinities((0, slice(0, 3))), note="a first block of −∞"),
-            SCORES.but(arguments=with_infinities((1, slice(3, 6))), note="a second block of −∞"),
-            SCORES.but(arguments=with_infinities((2, slice(8, 11))), note="a row that ends in −∞"),
-            SCORES.but(arguments=with_infinities((3, slice(None))), note="a row of −∞"),
+            ROW.but(arguments=with_infinities((0, slice(0, 3))), note="a first block of −∞"),
+            ROW.but(arguments=with_infinities((1, slice(3, 6))), note="a second block of −∞"),
+            ROW.but(arguments=with_infinities((2, slice(8, 11))), note="a row that ends in −∞"),
+            ROW.but(arguments=with_infinities((3, slice(None))), note="a row of −∞"),
         ),
         CASES.criterion("batches", 1).on(*ROWS.batches),
         CASES.criterion("float32, large and small scores", 1).on(
             *ROWS.numbers,
-            SCORES.but(factor=1e-7, cancel=True, note="very small scores"),
-            SCORES.but(factor=200.0, note="scores that exp cannot hold"),
-            SCORES.but("m=2", note="two queries"),
-            SCORES.but("m=1", note="one query"),
-            SCORES.but("m=17 n_b=5", note="many queries"),
+            ROW.but(factor=1e-7, cancel=True, note="very small scores"),
+            ROW.but(factor=200.0, note="scores that exp cannot hold"),
+            ROW.but("m=2", note="two queries"),
+            ROW.but("m=1", note="one query"),
+            ROW.but("m=17 n_b=5", note="many queries"),
             once_more(BY_HAND),
         ),
         CASES.criterion("one block at a time, never all scores together", 1).on(
-            SCORES.but("m=64 n_b=120", options={"sizes": 10, "measured": True}, factor=4.0),
+            ROW.but("m=64 n_b=120", options={"sizes": 10, "measured": True}, factor=4.0),
         ),
         unchanged(),
     ),
@@ -230,7 +230,12 @@ EXERCISE = exercise(
         .by(begin=0.0)
         .by_any(
             lambda number: {"begin": number},
-            (-1.0, 1.0, *(-(10.0**n) for n in (2, 3, 4, 5, 6, 9, 10, 12, 20, 30, 38)), *LOWEST),
+            (
+                -1.0,
+                1.0,
+                *(-(10.0**n) for n in (2, 3, 4, 5, 6, 9, 10, 12, 20, 30, 38)),
+                *LOWEST_NUMBERS,
+            ),
         ),
         mistake("""a number is added to the sum
             Your sum holds a number that belongs to no key. It begins at 0, and needs no guard.""")

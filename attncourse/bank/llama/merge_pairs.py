@@ -108,16 +108,16 @@ def cases_in_random_letters(*structures: tuple[str, str, str]):
 BANANA = {("a", "n"): 0, ("b", "an"): 1, ("an", "a"): 2}
 BY_HAND = Case((list("banana"), BANANA), note="an, then b + an, then an + a")
 UNKNOWN_PAIRS = {("x", "y"): 0, ("y", "z"): 1}
-RUN = {("a", "a"): 0}
+RANK_OF_AA = {("a", "a"): 0}
 FEW_PAIRS = (
-    Case(([], RUN), use=callers.call_for_new_list, note="no symbol: a new list"),
-    Case((["a"], RUN), note="one symbol"),
+    Case(([], RANK_OF_AA), use=callers.call_for_new_list, note="no symbol: a new list"),
+    Case((["a"], RANK_OF_AA), note="one symbol"),
     Case((list("banana"), {}), use=callers.call_for_new_list, note="no merges: a new list"),
     Case((list("banana"), UNKNOWN_PAIRS), note="no pair of the word is ranked"),
     Case((list("an"), BANANA), use=callers.call_for_new_list, note="one pair: a new list"),
 )
 RUNS = (
-    *(Case((["a"] * n, RUN), note=f"{n} times the same symbol") for n in (2, 3, 4, 5)),
+    *(Case((["a"] * n, RANK_OF_AA), note=f"{n} times the same symbol") for n in (2, 3, 4, 5)),
     Case((["a"] * 7, {("a", "a"): 0, ("aa", "aa"): 1}), note="joined symbols are joined again"),
     Case((list("abab"), {("a", "b"): 0, ("ab", "ab"): 1}), note="the same pair twice"),
     Case((list("abcab"), {("a", "b"): 0}), note="the same pair twice, apart"),

@@ -89,7 +89,7 @@ def first_nearest_if_nan(w, x, T, axis):
     return np.where(np.isnan(w), nearest, w)
 
 
-UNSHARED = {"top": nothing, "total": lambda e, axis, z: 1}
+NOT_NORMALISED = {"top": nothing, "total": lambda e, axis, z: 1}
 OF_CURVES = (
     soft.ANOTHER_BASE,
     mistake("""another number than 2 in the exponent
@@ -137,9 +137,9 @@ OF_CURVES = (
     mistake("""the weights are not normalised
         You add up kernel × y without dividing by the sum of the kernel, so your curve follows how
         many points are near and falls to 0 far from all. The weights of a query sum to 1.""")
-    .by(UNSHARED)
-    .by(**UNSHARED, finish=lambda u, y, w, h: u / (h * (2 * np.pi) ** 0.5))
-    .by(**UNSHARED, finish=lambda u, y, w, h: u / w.shape[-1]),
+    .by(NOT_NORMALISED)
+    .by(**NOT_NORMALISED, finish=lambda u, y, w, h: u / (h * (2 * np.pi) ** 0.5))
+    .by(**NOT_NORMALISED, finish=lambda u, y, w, h: u / w.shape[-1]),
     soft.ANOTHER_TOTAL,
     soft.GUARD,
     soft.TWICE,

@@ -3,7 +3,12 @@
 import torch
 
 from attncourse import scaling
-from attncourse.bank.scaling.cases import ONLY_WEIGHTS, THREE, random_weights, saturated_weights
+from attncourse.bank.scaling.cases import (
+    BATCH_OF_THREE,
+    ONLY_WEIGHTS,
+    random_weights,
+    saturated_weights,
+)
 from attncourse.checks.exercise import Case, composition, exercise, unchanged
 from attncourse.checks.writing import cases
 from attncourse.checks.writing.cases import CaseTable, Drawn, once_more, row, standard
@@ -87,7 +92,9 @@ EXERCISE = exercise(
         CASES.criterion("float32 and saturated weights", 1).on(
             ROWS.single.but(batch=(3,)),
             Case((tensor([[0, 1, 0, 0]]),), note="saturated: J is 0"),
-            THREE.but(arguments={"p": Drawn("... n", saturated_weights)}, note="nearly saturated"),
+            BATCH_OF_THREE.but(
+                arguments={"p": Drawn("... n", saturated_weights)}, note="nearly saturated"
+            ),
             once_more(BY_HAND),
         ),
         CASES.criterion("gradients reach p", 1).on(*ROWS.gradients),
