@@ -116,9 +116,9 @@ def compose_online_softmax(
                 maximum = torch.full_like(row_maximum(scores), begin)
                 normaliser = torch.zeros_like(maximum)
             new = raise_to(maximum, scores)
-            at = reference(new)
-            block_sum = add_up(weigh(scores, at, maximum))
-            normaliser = join(normaliser, shrink(maximum, at), block_sum)
+            subtracted = reference(new)
+            block_sum = add_up(weigh(scores, subtracted, maximum))
+            normaliser = join(normaliser, shrink(maximum, subtracted), block_sum)
             maximum = new
         return finish(returned_maximum(maximum, reference(maximum)), normaliser)
 

@@ -65,8 +65,8 @@ def shrink_factor(old, new):
     return (old - new).exp()
 
 
-def exponentials(scores, seen, old):
-    return (scores - seen).exp()
+def exponentials(scores, reference, old):
+    return (scores - reference).exp()
 
 
 def maximum_of_block(old, scores):

@@ -131,8 +131,8 @@ def compose_tiled_attention(
                 if mask is not None:
                     scores = hide(scores, tile(mask, rows, columns))
                 new = raise_to(maximum, scores)
-                at = reference(new)
-                weights, shrinkage = weigh(scores, at, maximum), shrink(maximum, at)
+                subtracted = reference(new)
+                weights, shrinkage = weigh(scores, subtracted, maximum), shrink(maximum, subtracted)
                 normaliser = keep_normaliser(normaliser, shrinkage) + add_up(weights)
                 total = keep_total(total, shrinkage) + weights @ take(value, columns)
                 total, maximum = each(total, normaliser), new
@@ -162,12 +162,12 @@ def maximum_of_tile(old, scores):
     return torch.maximum(old, scores.amax((-1, -2), keepdim=True).expand_as(old))
 
 
-def softmax_of_block(scores, seen, old):
+def softmax_of_block(scores, reference, old):
     """Return each block's own softmax in place of exponentials."""
     return scores.softmax(-1)
 
 
-def softmax_of_block_or_0(scores, seen, old):
+def softmax_of_block_or_0(scores, reference, old):
     return scores.softmax(-1).nan_to_num(0.0)
 
 
