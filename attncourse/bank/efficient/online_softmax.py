@@ -210,12 +210,12 @@ EXERCISE = exercise(
         mistake("""each block from its own maximum
             You subtract the block's own maximum from its scores. All that is summed has to be
             measured from one number: the larger of the running maximum and the block's.
-        """).by(weigh=lambda s, seen, old: (s - finite_maximum(row_maximum(s))).exp()),
+        """).by(weigh=lambda s, reference, old: (s - finite_maximum(row_maximum(s))).exp()),
         mistake("""from the maximum before
             You measure the new block from the maximum that was there before it. Take the larger one
             first, then both sums are measured from it.""")
-        .by(weigh=lambda s, seen, old: (s - finite_maximum(old)).exp())
-        .by(weigh=lambda s, seen, old: (s - old).exp()),
+        .by(weigh=lambda s, reference, old: (s - finite_maximum(old)).exp())
+        .by(weigh=lambda s, reference, old: (s - old).exp()),
         mistake("""−∞ − (−∞)
             Where a row has seen nothing but −∞, its maximum is −∞, and −∞ − (−∞) is NaN. Subtract 0
             there.""")
@@ -243,9 +243,9 @@ EXERCISE = exercise(
         .by_any(add_to_normaliser, (1e-8, 1e-7, 1e-5, 1e-4, 1e-3, 1.0)),
         mistake("""no maximum subtracted
             You sum exp(s) and not exp(s − maximum): for large scores that is ∞.""")
-        .by(weigh=lambda s, seen, old: s.exp(), shrink=lambda old, new: 1.0)
+        .by(weigh=lambda s, reference, old: s.exp(), shrink=lambda old, new: 1.0)
         .by(
-            weigh=lambda s, seen, old: s.exp(),
+            weigh=lambda s, reference, old: s.exp(),
             shrink=lambda old, new: 1.0,
             finish=lambda maximum, total: (maximum, total / maximum.exp()),
         ),
@@ -313,7 +313,9 @@ EXERCISE = exercise(
             the second time there are none.""").by(join=lambda old, factor, new: 0 * new),
         mistake("""−∞ is hidden in the result
             For a row of nothing but −∞ you return 0 as its largest score. It is −∞; only where you
-            subtract it does 0 take its place.""").by(returned_maximum=lambda maximum, seen: seen),
+            subtract it does 0 take its place.""").by(
+            returned_maximum=lambda maximum, reference: reference
+        ),
         mistake("""the logarithm of the normaliser
             You return log of the sum, or the logsumexp. The sum itself is asked for.""")
         .by(finish=lambda maximum, normaliser: (maximum, normaliser.log()))

@@ -288,7 +288,7 @@ EXERCISE = exercise(
         mistake("""each tile from its own maximum
             You subtract the tile's own maximum. All that is summed for a row has to be measured
             from one number, the running maximum.
-        """).by(weigh=lambda s, seen, old: (s - finite_maximum(row_maximum(s))).exp()),
+        """).by(weigh=lambda s, reference, old: (s - finite_maximum(row_maximum(s))).exp()),
         mistake("""the maximum begins at a number
             Your running maximum starts at a number. For scores far below that every exp is 0, and
             0/0 is NaN. Start at −∞.""")
@@ -305,7 +305,7 @@ EXERCISE = exercise(
         mistake("""the new tile is rescaled, not the sums
             You multiply what the new tile adds by exp(old maximum − new maximum). It is measured
             from the new maximum already: both sums from before have to shrink.""").by(
-            weigh=lambda s, seen, old: (s - seen).exp() * shrink_factor(old, seen),
+            weigh=lambda s, reference, old: (s - reference).exp() * shrink_factor(old, reference),
             shrink=lambda old, new: 1.0,
         ),
         mistake("""no maximum subtracted
