@@ -15,7 +15,7 @@ from attncourse.bank.self_attention.is_permutation_equivariant import (
     ORDERS_AS_THEY_ARE,
     ROTATION_FIRST,
     ROTATION_SECOND,
-    SWAPS,
+    SWAPS_FIRST,
 )
 from attncourse.checks import examine
 from attncourse.lookup import soft_lookup, softmax
@@ -375,7 +375,7 @@ def test_the_generators_of_the_check_begin_as_it_says():
     assert [rotation(p) for p in first_orders(ROTATION_FIRST, 12)] == [True] + 11 * [False]
     second = [rotation(p) for p in first_orders(ROTATION_SECOND, 12)]
     assert second == [False, True] + 10 * [False]
-    assert all((p == np.arange(3)).sum() == 1 for p in first_orders(SWAPS, 12))
+    assert all((p == np.arange(3)).sum() == 1 for p in first_orders(SWAPS_FIRST, 12))
 
 
 @pytest.mark.parametrize(

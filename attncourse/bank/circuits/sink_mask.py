@@ -56,6 +56,7 @@ def last_columns(n, n_sinks):
 
 
 def causal_sink_columns(n, n_sinks):
+    """Return the sinks' columns, under a causal mask of their own."""
     return (torch.arange(n) < n_sinks).expand(n, n).tril()
 
 
