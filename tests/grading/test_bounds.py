@@ -264,6 +264,7 @@ class ScriptedLane:
 
 
 def lane_answer(points: float, undone: dict | None = None, used: float = 1.0) -> dict:
+    """Return a lane's answer to one grading request: the report, and what did not end by itself."""
     time = {"submission": {"limit": 120.0, "used": used, "met": False}}
     report = Report("ann", "a", "graded", {"t": CellResult(points, 1.0)}, seed=7, limits=time)
     return {"report": to_json(report), "undone": undone or {}, "spent": False}

@@ -22,9 +22,9 @@ from attncourse.grading.submission.notebook import read_assignment
 from helpers.gradebook_scores import (
     MARKS,
     TEXT,
-    question,
-    score,
-    scores,
+    adas_scores,
+    enter_score,
+    question_cell,
     with_question,
     write_solved,
 )
@@ -124,26 +124,26 @@ def test_changes_of_cells_are_sentences():
 def test_manual_scores_stay_when_cells_change(tmp_path):
     course = make_course(tmp_path, ada=small())
     write_solved(course, with_question(small()))
-    gradebook_url = find_gradebook(course)
-    assert record_assignment(gradebook_url, NAME) == []
-    with open_gradebook(gradebook_url) as gradebook:
+    course_gradebook = find_gradebook(course)
+    assert record_assignment(course_gradebook, NAME) == []
+    with open_gradebook(course_gradebook) as gradebook:
         gradebook.add_student("ada")
         with gradebook.db.no_autoflush:
             gradebook.add_submission(NAME, "ada")
-    score(course, "ada", "explain_it", 2.5, "Say more.")
-    score(course, "ada", "points_twice", 3.0)
+    enter_score(course, "ada", "explain_it", 2.5, "Say more.")
+    enter_score(course, "ada", "points_twice", 3.0)
     content = json.loads(with_question(small()))
     kept_cells = [c for c in content["cells"] if c["id"] not in ("points_twice", "explain_it")]
-    changed_question = question(TEXT.replace("Explain", "Do explain"))
+    changed_question = question_cell(TEXT.replace("Explain", "Do explain"))
     write_solved(course, notebook(*kept_cells, changed_question, graded("points_more", "2", 2)))
-    assert record_assignment(gradebook_url, NAME) == [
+    assert record_assignment(course_gradebook, NAME) == [
         "points_more is new, 2 points",
         "points_twice is gone, 4 points",
         "another text: explain_it",
         "what a person has entered for cells that are gone is in "
         f"{course}/reports/{NAME}/{REMOVED_CELLS_FILE}",
     ]
-    scores_by_cell = scores(course)
+    scores_by_cell = adas_scores(course)
     assert set(scores_by_cell) == {"points_add", "hidden_add", "explain_it", "points_more"}
     assert scores_by_cell["explain_it"][1] == 2.5
     with (course / "reports" / NAME / REMOVED_CELLS_FILE).open(newline="") as file:
@@ -154,14 +154,14 @@ def test_manual_scores_stay_when_cells_change(tmp_path):
     with_fewer_points = with_question(small()).replace(b"| 2 | what", b"| 1 | what")
     with_fewer_points = with_fewer_points.replace(b'"points": 3', b'"points": 2')
     write_solved(course, with_fewer_points)
-    remarks = record_assignment(gradebook_url, NAME)
+    remarks = record_assignment(course_gradebook, NAME)
     assert "explain_it has 2 points, it had 3" in remarks
     assert "explain_it: the score a person gave is above its 2 points: ada" in remarks
-    assert scores(course)["explain_it"][1] == 2.5
-    with open_gradebook(gradebook_url) as gradebook:
+    assert adas_scores(course)["explain_it"][1] == 2.5
+    with open_gradebook(course_gradebook) as gradebook:
         comment = gradebook.find_comment("explain_it", NAME, NAME, "ada")
         assert comment.manual_comment == "Say more."
-    assert record_assignment(gradebook_url, NAME) == []
+    assert record_assignment(course_gradebook, NAME) == []
 
 
 def test_removed_cells_are_saved_without_formulas(tmp_path):
@@ -180,12 +180,12 @@ def test_manual_points_are_kept_through_every_grading(tmp_path):
     course = make_course(tmp_path)
     write_solved(course, with_question(small()))
     hand_in(course, "ada", with_question(small(), "Because *it* is so."))
-    hand_in(course, "bob", with_question(small(), question()["source"].split("###")[0]))
+    hand_in(course, "bob", with_question(small(), question_cell()["source"].split("###")[0]))
     assert "gives the points of explain_it" in run("grade", NAME, cwd=course).stdout
-    assert scores(course)["explain_it"] == (None, None, True)
+    assert adas_scores(course)["explain_it"] == (None, None, True)
     report = run("report", NAME, cwd=course).stdout
     assert "still missing for explain_it of" in report
-    score(course, "ada", "explain_it", 2.0, "Why?")
+    enter_score(course, "ada", "explain_it", 2.0, "Why?")
     cells_with_new_test = json.loads(with_question(small()))["cells"] + [
         graded("points_more", "2", 2)
     ]
@@ -193,8 +193,8 @@ def test_manual_points_are_kept_through_every_grading(tmp_path):
     hand_in(course, "ada", with_question(small(), "Because it is *not* so."))
     process = run("grade", NAME, cwd=course)
     assert "note: the assignment changed: points_more is new, 2 points" in process.stdout
-    assert scores(course)["explain_it"][1] == 2.0
-    assert scores(course)["points_more"] == (2.0, None, False)
+    assert adas_scores(course)["explain_it"][1] == 2.0
+    assert adas_scores(course)["points_more"] == (2.0, None, False)
     give_feedback(course, NAME)
     page = (course / "feedback" / "ada" / NAME / f"{NAME}.html").read_text()
     for text in ("is <em>not</em> so", "2 of 3 points", "Why?", "11 of 12 points"):
@@ -204,10 +204,10 @@ def test_manual_points_are_kept_through_every_grading(tmp_path):
 def test_a_gradebook_without_cells_gets_them(tmp_path):
     course = make_course(tmp_path, ada=small())
     write_gradebook(course, [make_report("ada", 2, 1, 4)], manual={("ada", "points_twice"): 3.0})
-    gradebook_url = find_gradebook(course)
-    record_assignment(gradebook_url, NAME)
-    assert record_assignment(gradebook_url, NAME) == []
-    with open_gradebook(gradebook_url) as gradebook:
+    course_gradebook = find_gradebook(course)
+    record_assignment(course_gradebook, NAME)
+    assert record_assignment(course_gradebook, NAME) == []
+    with open_gradebook(course_gradebook) as gradebook:
         notebook_in_gradebook = gradebook.find_notebook(NAME, NAME)
         assert {"add", "twice", "points_add"} <= {
             cell.name for cell in notebook_in_gradebook.source_cells

@@ -12,6 +12,7 @@ EXPECTED_POINTS = {"points_add": 2, "hidden_add": 1, "points_twice": 4}
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
+    """Return the points by student and test of a class graded undisturbed."""
     course = class_of_twelve(tmp_path_factory.mktemp("quiet") / "course")
     graded(course, nothing, random.Random(0))
     points_by_cell = points(course)

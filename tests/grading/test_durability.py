@@ -27,7 +27,7 @@ MAX_SECONDS = 120.0  # seconds after which something hangs
 
 # Starts drivers, one after the other, by forking, since imports take longest. It writes a driver's
 # process id when it has started and its exit status when it has ended.
-NURSERY_SCRIPT = f"""
+LAUNCHER_SCRIPT = f"""
 import os, sys, tempfile
 import nbgrader.api, nbgrader.preprocessors, alembic.script, rich.progress, psutil
 from attncourse.grading import cli
@@ -52,7 +52,7 @@ for line in sys.stdin:
 """
 
 
-class Nursery:
+class DriverLauncher:
     """Starts drivers, and kills them when a condition holds."""
 
     def __init__(self, folder: Path) -> None:
@@ -60,7 +60,7 @@ class Nursery:
         self.folder = folder
         self.lanes_seen: set[int] = set()  # lanes whose driver was killed
         self.process = subprocess.Popen(
-            [sys.executable, "-c", NURSERY_SCRIPT],
+            [sys.executable, "-c", LAUNCHER_SCRIPT],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -93,10 +93,10 @@ class Nursery:
 
 
 @pytest.fixture(scope="module")
-def nursery(tmp_path_factory) -> Iterator[Nursery]:
-    started_nursery = Nursery(tmp_path_factory.mktemp("lanes"))
-    yield started_nursery
-    started_nursery.close()
+def launcher(tmp_path_factory) -> Iterator[DriverLauncher]:
+    started = DriverLauncher(tmp_path_factory.mktemp("lanes"))
+    yield started
+    started.close()
 
 
 def is_running(pid: int) -> bool:
@@ -107,6 +107,7 @@ def is_running(pid: int) -> bool:
 
 
 def wait_for(condition: Callable[[], bool], seconds: float = MAX_SECONDS) -> bool:
+    """Return True once the condition holds, False if it does not within this time."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
@@ -232,7 +233,7 @@ def test_a_lane_leaves_no_folder_of_a_busy_zygote(tmp_path):
 
 
 @pytest.mark.slow
-def test_killed_at_any_moment_the_next_run_completes_the_class(nursery, tmp_path, record_property):
+def test_killed_at_any_moment_the_next_run_completes_the_class(launcher, tmp_path, record_property):
     generator = random.Random(3)
     kills, numbers_of_results = 0, []
     for number, batch in enumerate((500, 7, 1)):
@@ -242,10 +243,10 @@ def test_killed_at_any_moment_the_next_run_completes_the_class(nursery, tmp_path
         for count in sorted(generator.sample(range(1, STUDENTS), 4)):
             moments.append(condition_after_results(course, count, generator.uniform(0, 0.03)))
         for until in moments:
-            kills += nursery.drive(course, until, batch) == -signal.SIGKILL
+            kills += launcher.drive(course, until, batch) == -signal.SIGKILL
             numbers_of_results.append(number_of_results(course))
             assert_no_partial_files(course)
-        assert nursery.drive(course, lambda: False, batch) == 0
+        assert launcher.drive(course, lambda: False, batch) == 0
         assert_complete(course, points)
     record_property(
         "summary",
@@ -253,7 +254,7 @@ def test_killed_at_any_moment_the_next_run_completes_the_class(nursery, tmp_path
     )
     assert kills >= 12
     assert len(set(numbers_of_results)) >= 8
-    assert len(nursery.lanes_seen) >= 12, "of most drivers that were killed a lane was met"
+    assert len(launcher.lanes_seen) >= 12, "of most drivers that were killed a lane was met"
 
 
 def condition_after_results(course: Path, count: int, seconds: float) -> Callable[[], bool]:
@@ -269,7 +270,7 @@ def condition_after_results(course: Path, count: int, seconds: float) -> Callabl
 
 
 @pytest.mark.slow
-def test_after_a_kill_the_next_run_completes_the_class(nursery, tmp_path, record_property):
+def test_after_a_kill_the_next_run_completes_the_class(launcher, tmp_path, record_property):
     points = make_large_class(tmp_path)
     reports, autograded = tmp_path / "reports" / NAME, tmp_path / "autograded"
     moments = {
@@ -285,7 +286,7 @@ def test_after_a_kill_the_next_run_completes_the_class(nursery, tmp_path, record
     }
     killed = []
     for moment, until in moments.items():
-        if nursery.drive(tmp_path, until) == -signal.SIGKILL:
+        if launcher.drive(tmp_path, until) == -signal.SIGKILL:
             killed.append(moment)
         assert_no_partial_files(tmp_path)
     process = run_grade(tmp_path)
@@ -302,7 +303,7 @@ def size_or_zero(path: Path) -> int:
         return 0
 
 
-def test_a_second_driver_is_refused_and_the_first_goes_on(nursery, tmp_path):
+def test_a_second_driver_is_refused_and_the_first_goes_on(launcher, tmp_path):
     make_course(tmp_path, ada=small(add="import time\ntime.sleep(3)"))
     second_runs = []
 
@@ -311,7 +312,7 @@ def test_a_second_driver_is_refused_and_the_first_goes_on(nursery, tmp_path):
             second_runs.append(run_grade(tmp_path))
         return False
 
-    assert nursery.drive(tmp_path, start_second_driver) == 0
+    assert launcher.drive(tmp_path, start_second_driver) == 0
     assert second_runs[0].returncode == 2
     assert "is being graded already, by process" in second_runs[0].stderr
     assert points_in_gradebook(tmp_path) == {"ada": 4}

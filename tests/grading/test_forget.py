@@ -15,7 +15,7 @@ from attncourse.grading.errors import UserError
 from attncourse.grading.results.export import write_export
 from helpers.forked_commands import command
 from helpers.journal_records import records
-from helpers.platform_downloads import archive
+from helpers.platform_downloads import write_archive
 from helpers.project import ROOT
 from helpers.small_class import NAME, make_report, refuses, run, write_gradebook, write_reports
 from helpers.small_course import hand_in, make_course, small
@@ -50,7 +50,8 @@ def course(tmp_path) -> Path:
     earlier = course_folder / "submitted" / ".before" / "2026-10-01" / "ada" / NAME
     earlier.mkdir(parents=True)
     (earlier / FILE).write_bytes(small())
-    zipped = archive(course_folder / "submissions.zip", [(f"lovelaceada_71_9_{FILE}", small())])
+    files = [(f"lovelaceada_71_9_{FILE}", small())]
+    zipped = write_archive(course_folder / "submissions.zip", files)
     collect_downloads(course_folder, NAME, [zipped])
     for file_format in ("csv", "canvas", "moodle", "gradescope"):
         write_export(course_folder, NAME, file_format)

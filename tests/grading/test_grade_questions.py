@@ -24,7 +24,13 @@ from attncourse.grading.results.grade_questions import (
 )
 from attncourse.grading.spreadsheet import csv_table
 from helpers.forked_commands import command
-from helpers.platform_downloads import CLASS, archive, canvas, moodle, worksheet
+from helpers.platform_downloads import (
+    CLASS,
+    canvas_path,
+    moodle_path,
+    write_archive,
+    write_worksheet,
+)
 from helpers.small_class import refuses, run
 from helpers.small_course import NAME, make_course, small
 from helpers.written_question import SOLVED, with_answer
@@ -175,18 +181,18 @@ def test_question_files_in_any_encoding_are_read_once(course):
 def test_collecting_puts_questions_beside_the_feedback(tmp_path, platform):
     course_folder = make_course(tmp_path / "course")
     ada, bob = CLASS[:2]
-    path = {
-        "moodle": lambda ids, file, n: moodle(ids, file),
-        "canvas": lambda ids, file, n: canvas(ids, file, n),
+    make_path = {
+        "moodle": lambda student, file, n: moodle_path(student, file),
+        "canvas": lambda student, file, n: canvas_path(student, file, n),
     }[platform]
     files = [
-        (path(ada, f"{NAME}.ipynb", 1), small()),
-        (path(ada, f"question-{NAME}.txt", 2), b"add: why?"),
-        (path(bob, "Question-1.TXT", 3), b"twice: why?"),
+        (make_path(ada, f"{NAME}.ipynb", 1), small()),
+        (make_path(ada, f"question-{NAME}.txt", 2), b"add: why?"),
+        (make_path(bob, "Question-1.TXT", 3), b"twice: why?"),
     ]
-    rosters = [worksheet(tmp_path / "class.csv", {})] if platform == "moodle" else None
+    rosters = [write_worksheet(tmp_path / "class.csv", {})] if platform == "moodle" else None
     collection = collect_downloads(
-        course_folder, NAME, [archive(tmp_path / "all.zip", files)], rosters
+        course_folder, NAME, [write_archive(tmp_path / "all.zip", files)], rosters
     )
     assert f"2 files with questions on the grade: attncourse questions {NAME}" in collection.remarks
     assert len(collection.rows) == 1
@@ -209,7 +215,7 @@ def test_unknown_students_and_empty_questions_are_left_out(course, tmp_path):
         name: f"{name}_{n}_assignsubmission_file_/question.txt" for n, name in enumerate(names)
     }
     texts = (b"add: why?", b"\xef\xbb\xbf \r\n", b"add: and I?")
-    zipped = archive(tmp_path / "q.zip", zip(path_by_name.values(), texts, strict=True))
+    zipped = write_archive(tmp_path / "q.zip", zip(path_by_name.values(), texts, strict=True))
     collection = collect_downloads(course, NAME, [zipped])
     reasons = {file.path: file.reason for file in collection.left}
     assert reasons == {

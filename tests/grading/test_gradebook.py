@@ -125,12 +125,12 @@ def course(tmp_path) -> Path:
 
 def prepare_gradebook(course: Path, file: str):
     """Make a gradebook with the assignment and its due date."""
-    gradebook_url = find_gradebook(course, f"sqlite:///{course / file}")
-    record_assignment(gradebook_url, NAME)
-    with open_gradebook(gradebook_url) as gradebook:
+    course_gradebook = find_gradebook(course, f"sqlite:///{course / file}")
+    record_assignment(course_gradebook, NAME)
+    with open_gradebook(course_gradebook) as gradebook:
         gradebook.find_assignment(NAME).duedate = DUE
         gradebook.db.commit()
-    return gradebook_url
+    return course_gradebook
 
 
 def graded_class(course: Path, seed: int) -> list[Graded]:
@@ -149,28 +149,28 @@ def graded_class(course: Path, seed: int) -> list[Graded]:
     return graded
 
 
-def save_through_nbgrader(gradebook_url, results: list[Graded]) -> None:
+def save_through_nbgrader(course_gradebook, results: list[Graded]) -> None:
     """Do what `nbgrader autograde` does with a graded notebook, step by step."""
     import nbformat
     from nbgrader.preprocessors import AssignLatePenalties, SaveAutoGrades
 
     for result in results:
         student = result.submission.student
-        with open_gradebook(gradebook_url) as gradebook:
+        with open_gradebook(course_gradebook) as gradebook:
             gradebook.update_or_create_student(student)
             handed_in_at = time_in_stamp(result.submission.timestamp, None)
             stamp = {} if handed_in_at is None else {"timestamp": handed_in_at}
             with gradebook.db.no_autoflush:
                 gradebook.update_or_create_submission(NAME, student, **stamp)
         resources = {"notebook": NAME, "assignment": NAME, "student": student}
-        resources = {"nbgrader": {**resources, "db_url": gradebook_url.address}}
+        resources = {"nbgrader": {**resources, "db_url": course_gradebook.address}}
         content = nbformat.reads(result.notebook, as_version=4)
-        with course_modules_importable(gradebook_url.course):
+        with course_modules_importable(course_gradebook.course):
             for step in (SaveAutoGrades, AssignLatePenalties):
-                step(config=gradebook_url.config).preprocess(content, resources)
+                step(config=course_gradebook.config).preprocess(content, resources)
 
 
-def gradebook_rows(gradebook_url) -> dict[str, set]:
+def gradebook_rows(course_gradebook) -> dict[str, set]:
     """Return all that a gradebook holds of submissions, without its own keys."""
     where = (
         "join submitted_notebook n on n.id = g.notebook_id join base_cell c on c.id = g.cell_id "
@@ -187,13 +187,13 @@ def gradebook_rows(gradebook_url) -> dict[str, set]:
         "comments": "select s.student_id, c.name, c.type, g.auto_comment, g.manual_comment "
         f"from comment g {where}",
     }
-    with closing(sqlite3.connect(gradebook_url.file)) as connection:
+    with closing(sqlite3.connect(course_gradebook.file)) as connection:
         return {name: set(connection.execute(query)) for name, query in queries.items()}
 
 
-def enter_manual_changes(gradebook_url) -> None:
+def enter_manual_changes(course_gradebook) -> None:
     """Enter scores, extra credit, a comment and an extension, as a person does between two runs."""
-    with open_gradebook(gradebook_url) as gradebook:
+    with open_gradebook(course_gradebook) as gradebook:
         for student, grade_id, manual, extra in (
             ("early", "points_add", 0.5, None),
             ("late", "explain", 2.5, 1.0),
@@ -234,35 +234,38 @@ def test_the_bulk_writer_enters_what_nbgraders_own_steps_do(course):
 
 
 def test_saving_again_changes_no_row_and_no_key(course):
-    gradebook_url = prepare_gradebook(course, "ours.db")
-    penalty, graded = late_penalty(gradebook_url.course), graded_class(course, 1)
-    save_batch(gradebook_url, NAME, graded, penalty)
-    with closing(sqlite3.connect(gradebook_url.file)) as connection:
+    course_gradebook = prepare_gradebook(course, "ours.db")
+    penalty, graded = late_penalty(course_gradebook.course), graded_class(course, 1)
+    save_batch(course_gradebook, NAME, graded, penalty)
+    with closing(sqlite3.connect(course_gradebook.file)) as connection:
         before = list(connection.iterdump())
-    save_batch(gradebook_url, NAME, graded, penalty)
-    with closing(sqlite3.connect(gradebook_url.file)) as connection:
+    save_batch(course_gradebook, NAME, graded, penalty)
+    with closing(sqlite3.connect(course_gradebook.file)) as connection:
         assert list(connection.iterdump()) == before
     save_batch(
-        gradebook_url, NAME, [*graded[:3], *graded], penalty
+        course_gradebook, NAME, [*graded[:3], *graded], penalty
     )  # nor does a student who is there twice
-    with closing(sqlite3.connect(gradebook_url.file)) as connection:
+    with closing(sqlite3.connect(course_gradebook.file)) as connection:
         assert list(connection.iterdump()) == before
 
 
 def test_a_missing_submission_is_not_entered(course):
-    gradebook_url, assignment = prepare_gradebook(course, "ours.db"), find_assignment(course, NAME)
+    course_gradebook, assignment = (
+        prepare_gradebook(course, "ours.db"),
+        find_assignment(course, NAME),
+    )
     for student, status in (("nil", "missing"), ("pipe", "unreadable")):
         report = report_without_points(assignment, status, "why", student)
         graded_notebook = (
             autograded_notebook(b"", assignment, report) if status == "unreadable" else ""
         )
         save_batch(
-            gradebook_url,
+            course_gradebook,
             NAME,
             [Graded(Submission(student), report, graded_notebook)],
-            late_penalty(gradebook_url.course),
+            late_penalty(course_gradebook.course),
         )
-    rows = gradebook_rows(gradebook_url)
+    rows = gradebook_rows(course_gradebook)
     assert rows["students"] == {("nil",), ("pipe",)}
     assert {row[0] for row in rows["submissions"]} == {"pipe"}
     scores = {row[1]: row[3] for row in rows["points"]}
@@ -273,49 +276,52 @@ def test_a_missing_submission_is_not_entered(course):
 
 
 def test_a_withdrawn_submission_earns_again_once_it_is_back(course):
-    gradebook_url, assignment = prepare_gradebook(course, "ours.db"), find_assignment(course, NAME)
+    course_gradebook, assignment = (
+        prepare_gradebook(course, "ours.db"),
+        find_assignment(course, NAME),
+    )
     first = next(graded for graded in graded_class(course, 1) if graded.report.points)
-    student, penalty = first.submission.student, late_penalty(gradebook_url.course)
+    student, penalty = first.submission.student, late_penalty(course_gradebook.course)
 
     def points_in_gradebook() -> dict[str, tuple]:
-        with open_gradebook(gradebook_url) as gradebook:
+        with open_gradebook(course_gradebook) as gradebook:
             grades = gradebook.find_submission_notebook(NAME, NAME, student).grades
             return {g.name: (g.auto_score, g.manual_score, g.needs_manual_grade) for g in grades}
 
-    save_batch(gradebook_url, NAME, [first], penalty)
-    with open_gradebook(gradebook_url) as gradebook:
+    save_batch(course_gradebook, NAME, [first], penalty)
+    with open_gradebook(course_gradebook) as gradebook:
         gradebook.find_grade("essay", NAME, NAME, student).manual_score = 1.5
         gradebook.db.commit()
-    save_batch(gradebook_url, NAME, [first], penalty)
+    save_batch(course_gradebook, NAME, [first], penalty)
     before = points_in_gradebook()
     report = report_without_points(assignment, "missing", "nothing handed in", student)
     for _ in range(2):
         save_batch(
-            gradebook_url, NAME, [Graded(Submission(student, status="missing"), report)], penalty
+            course_gradebook, NAME, [Graded(Submission(student, status="missing"), report)], penalty
         )
         current = points_in_gradebook()
         assert {
             current[name] for name in ("points_add", "hidden_add", "points_twice", "explain")
         } == {(0.0, None, False)}
         assert current["essay"] == (0.0, 1.5, True)  # a person's stays, for a person to look at
-    save_batch(gradebook_url, NAME, [first], penalty)
+    save_batch(course_gradebook, NAME, [first], penalty)
     assert points_in_gradebook() == before
 
 
 def test_a_batch_is_saved_completely_or_not_at_all(course):
-    gradebook_url = prepare_gradebook(course, "ours.db")
+    course_gradebook = prepare_gradebook(course, "ours.db")
     graded = graded_class(course, 1)
     broken = Graded(Submission("broken", b"", timestamp="2026-05-01 00:00 UTC"), graded[0].report)
     with pytest.raises(UserError, match=r"fails on broken.*RuntimeError: no rule for this"):
-        save_batch(gradebook_url, NAME, [*graded, broken], late_penalty(gradebook_url.course))
-    assert not any(gradebook_rows(gradebook_url).values())
+        save_batch(course_gradebook, NAME, [*graded, broken], late_penalty(course_gradebook.course))
+    assert not any(gradebook_rows(course_gradebook).values())
 
 
 def test_a_student_with_an_impossible_name_is_left_out(course):
-    gradebook_url, graded = prepare_gradebook(course, "ours.db"), graded_class(course, 1)[0]
+    course_gradebook, graded = prepare_gradebook(course, "ours.db"), graded_class(course, 1)[0]
     unnamed = replace(graded, submission=replace(graded.submission, named=False))
-    save_batch(gradebook_url, NAME, [unnamed], late_penalty(gradebook_url.course))
-    assert not any(gradebook_rows(gradebook_url).values())
+    save_batch(course_gradebook, NAME, [unnamed], late_penalty(course_gradebook.course))
+    assert not any(gradebook_rows(course_gradebook).values())
 
 
 # --- times and penalties ------------------------------------------------------------------------
@@ -396,14 +402,14 @@ def test_the_gradebooks_url_comes_from_option_to_folder(tmp_path, monkeypatch):
 
 
 def test_no_password_is_shown(tmp_path):
-    gradebook_url = find_gradebook(
+    course_gradebook = find_gradebook(
         make_course(tmp_path), "postgresql://ada:s3cret@127.0.0.1:1/course"
     )
-    assert str(gradebook_url) == "postgresql+psycopg://ada:***@127.0.0.1:1/course"
-    assert "s3cret" in gradebook_url.address
+    assert str(course_gradebook) == "postgresql+psycopg://ada:***@127.0.0.1:1/course"
+    assert "s3cret" in course_gradebook.address
     with (
         pytest.raises(UserError, match="cannot write postgresql") as problem,
-        open_gradebook(gradebook_url),
+        open_gradebook(course_gradebook),
     ):
         pass
     assert "s3cret" not in str(problem.value)
@@ -412,13 +418,13 @@ def test_no_password_is_shown(tmp_path):
 
 
 def test_a_new_gradebook_appears_complete(tmp_path, monkeypatch):
-    gradebook_url = find_gradebook(make_course(tmp_path))
+    course_gradebook = find_gradebook(make_course(tmp_path))
     (tmp_path / ".gradebook.db.new").write_text("what a killed run has left")
-    with open_gradebook(gradebook_url) as gradebook:
+    with open_gradebook(course_gradebook) as gradebook:
         assert gradebook.course_id == "attention"
     assert sorted(p.name for p in tmp_path.glob("*.db*")) == ["gradebook.db"]
     assert not (tmp_path / ".gradebook.db.new").exists()
-    with closing(sqlite3.connect(gradebook_url.file)) as connection:
+    with closing(sqlite3.connect(course_gradebook.file)) as connection:
         version = connection.execute("select version_num from alembic_version").fetchall()
     require_nbgrader()  # puts the program that it asks on the path
     command = [sys.executable, "-c", "from nbgrader import api; print(api.get_alembic_version())"]
@@ -454,13 +460,13 @@ def test_a_gradebook_is_made_without_hard_links(tmp_path, monkeypatch):
         raise OSError(errno.EPERM, "Operation not permitted")
 
     monkeypatch.setattr(os, "link", refuse)
-    gradebook_url = find_gradebook(make_course(tmp_path))
-    with open_gradebook(gradebook_url):
-        assert gradebook_url.file.is_file()
+    course_gradebook = find_gradebook(make_course(tmp_path))
+    with open_gradebook(course_gradebook):
+        assert course_gradebook.file.is_file()
     assert [path.name for path in tmp_path.iterdir() if ".new" in path.name] == []
     existing = tmp_path / "quicker.db"
     existing.write_text("another program's")
     with pytest.raises(FileExistsError):
-        move_if_free(gradebook_url.file, existing)
+        move_if_free(course_gradebook.file, existing)
     assert existing.read_text() == "another program's"
-    assert gradebook_url.file.is_file()
+    assert course_gradebook.file.is_file()

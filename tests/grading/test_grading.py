@@ -49,6 +49,7 @@ SMALL_ASSIGNMENT = Assignment(NAME, read_cells(small()))
 def report_and_points(
     data: bytes, assignment: Assignment = SMALL_ASSIGNMENT, limits: Limits = LIMITS
 ):
+    """Return the report on a submission, and its points by test."""
     report = grade_submission(data, assignment, limits=limits)
     return report, {name: result.points for name, result in report.cells.items()}
 

@@ -202,6 +202,7 @@ def test_the_report_notes_arguments_changed_in_place(small_report):
 
 @pytest.fixture
 def small_report():
+    """Return a function that grades an answer with one test."""
     from attncourse.grading.judge.judge import grade_submission
     from attncourse.grading.submission.notebook import Assignment, read_cells
     from helpers.small_course import cell, graded, notebook, solution

@@ -58,6 +58,7 @@ close(x, 9)
 
 
 def message_of_failure(f, seen=(9,)) -> AssertionMessage:
+    """Return the message that is read from the failure of ``SOURCE`` with this ``f``."""
     try:
         exec(compile(SOURCE, "<test>", "exec"), {"f": f, "seen": seen})
     except Exception as error:

@@ -16,6 +16,7 @@ from helpers.small_course import solution as answer
 
 
 def unusual_modules(*sources: str, given_sources: tuple[str, ...] = ()) -> list[str]:
+    """Return the unusual modules that these cells import, in order."""
     return [name for names in unusual_imports(sources, given_sources) for name in names]
 
 

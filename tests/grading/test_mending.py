@@ -28,6 +28,7 @@ def course(tmp_path):
 
 
 def notebook_in(course, room: str) -> dict:
+    """Return the notebook of the assignment to mend in this folder of the course."""
     return json.loads((course / room / NAME / f"{NAME}.ipynb").read_text(encoding="utf-8"))
 
 

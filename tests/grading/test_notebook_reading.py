@@ -131,7 +131,7 @@ def test_an_unreadable_submission_has_a_report():
     assert "line 2" in report.notes[0]
 
 
-def test_the_longest_statements_of_too_much_code_go():
+def test_of_too_much_code_the_longest_statements_go():
     data = "data = [\n" + "1,\n" * 400_000 + "]\n"
     source = f"def f(x):\n    return x\n\n{data}if f(1):\n    a = 1\nelse:\n    a = 2\n"
     reading = read_submission_cells(notebook(cell(source), cell("b = 3")))
@@ -215,7 +215,7 @@ def test_a_side_that_is_no_notebook_is_left_out():
         "print('<<<<<<< and >>>>>>>')",
     ],
 )
-def test_what_only_looks_like_a_conflict_is_none(text):
+def test_incomplete_conflict_markers_are_no_conflict(text):
     assert conflict_sides(text) is None
 
 
@@ -238,7 +238,7 @@ def test_characters_are_replaced_only_where_that_makes_python(source, expected):
     assert repaired_python(source) == expected
 
 
-def test_the_names_that_a_cell_binds_and_reads():
+def test_names_in_cell_finds_bound_and_read_names():
     loop = "import a.b as c, d.e\nfor f in g:\n    h: int = i\n"
     source = loop + dedented("""
         def j(k=l):

@@ -31,11 +31,13 @@ def assignment_of_cells(*cells: dict) -> Assignment:
 
 
 def names_of_steps(*cells: dict, assignment: Assignment = SMALL_ASSIGNMENT) -> list[str]:
+    """Return the names of the steps planned for a submission of these cells."""
     steps, _ = plan(read_cells(notebook(*cells)), assignment)
     return [step.name.removeprefix("cell ").removeprefix("test ") for step in steps]
 
 
 def notes_of_plan(*cells: dict, assignment: Assignment = SMALL_ASSIGNMENT) -> list[str]:
+    """Return the notes on a submission of these cells."""
     return plan(read_cells(notebook(*cells)), assignment)[1]
 
 

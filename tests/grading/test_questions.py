@@ -63,15 +63,18 @@ def without_metadata(cells: list[dict]) -> list[dict]:
 
 
 def with_cells(position: int, *cells: dict) -> list[dict]:
+    """Return the unanswered assignment's cells with these in between."""
     all_cells = assignment_cells(STUB)
     return [*all_cells[:position], *cells, *all_cells[position:]]
 
 
 def without_cell(grade_id: str, cells: list[dict]) -> list[dict]:
+    """Return the cells but for the one with this grade id."""
     return [c for c in cells if c["metadata"].get("nbgrader", {}).get("grade_id") != grade_id]
 
 
 def with_cell_type(kind: str) -> list[dict]:
+    """Return the answered assignment's cells, with the question's cell of another type."""
     cells = assignment_cells(ANSWER)
     cells[3] |= {"cell_type": kind, "outputs": [], "execution_count": None}
     return cells

@@ -214,6 +214,7 @@ def test_similar_lists_pairs_and_students_left_out(course):
 
 
 def deeply_nested_source(depth: int) -> str:
+    """Return an answer to ``add`` with sums and branches nested this deeply."""
     sums = (
         dedented("""
             def add(a, b):

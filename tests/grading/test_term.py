@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from helpers.forked_commands import command
-from helpers.platform_downloads import CLASS, archive, moodle, worksheet
+from helpers.platform_downloads import CLASS, moodle_path, write_archive, write_worksheet
 from helpers.project import ROOT
 from helpers.small_course import NAME, make_course, small
 
@@ -26,11 +26,12 @@ def course(tmp_path_factory) -> Path:
     folder = make_course(tmp_path_factory.mktemp("term"))
     shutil.rmtree(folder / "submitted", ignore_errors=True)
     shutil.copy(ROOT / "nbgrader_config.py", folder)
-    handed_in = zip(STUDENTS, ANSWERS, strict=True)
-    archive(
-        folder / "submissions.zip", [(moodle(s, f"{NAME}.ipynb"), data) for s, data in handed_in]
-    )
-    worksheet(folder / "worksheet.csv", {s.id: "" for s in STUDENTS})
+    files = [
+        (moodle_path(student, f"{NAME}.ipynb"), data)
+        for student, data in zip(STUDENTS, ANSWERS, strict=True)
+    ]
+    write_archive(folder / "submissions.zip", files)
+    write_worksheet(folder / "worksheet.csv", {student.id: "" for student in STUDENTS})
     return folder
 
 
