@@ -126,9 +126,9 @@ def copy_module(module: Any) -> Any:
     ``copy.deepcopy``, which copies the tensors, takes longer than to build a new module.
     """
     kind: Any = type(module)
-    other = kind.__new__(kind)
+    copied_module = kind.__new__(kind)
     for name, value in vars(module).items():
-        vars(other)[name] = value.copy() if isinstance(value, dict | set) else value
-    for name, inner in other._modules.items():
-        other._modules[name] = copy_module(inner)
-    return other
+        vars(copied_module)[name] = value.copy() if isinstance(value, dict | set) else value
+    for name, inner in copied_module._modules.items():
+        copied_module._modules[name] = copy_module(inner)
+    return copied_module

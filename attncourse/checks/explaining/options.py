@@ -28,8 +28,8 @@ def options_of(trial: Trial) -> set[str]:
     handed_on = getattr(use, "func", use) in (call_it, call_with_gradients, call_with_each_gradient)
     named = optional_arguments(trial) if handed_on else {}
     for key in ("make", "config"):  # what a module is built from
-        made = kwargs.get(key, ())
-        all_settings = made if isinstance(made, tuple) else (made,)
+        entries = kwargs.get(key, ())
+        all_settings = entries if isinstance(entries, tuple) else (entries,)
         for settings in all_settings:
             named |= settings if isinstance(settings, dict) else {}
     inputs = kwargs.get("inputs", ())

@@ -154,7 +154,7 @@ class Search:
         m = suspect.mistake
         if suspect.wrong in (m.wrong, *m.also):  # not of a family
             return False
-        return any(self.agrees_everywhere(other) for other in self.fitted_members(m))
+        return any(self.agrees_everywhere(member) for member in self.fitted_members(m))
 
     def agrees(self, suspect: Suspect, i: int) -> bool:
         """True if suspect and answer have the same outcome in a case, or are both right; cached."""
@@ -165,13 +165,16 @@ class Search:
 
     def compare_in_case(self, suspect: Suspect, i: int) -> bool:
         """Work out ``agrees``. Where an exception is asked for, its class alone counts."""
-        other, trial = self.trial(suspect, i), self.trials[i]
-        if same_behaviour(trial.outcome, other.outcome):
+        suspects_trial, trial = self.trial(suspect, i), self.trials[i]
+        if same_behaviour(trial.outcome, suspects_trial.outcome):
             return True
         if not trial.stands_out:
-            return not other.stands_out
-        if trial.case.raises is not None and other.outcome.kind == trial.outcome.kind == "raised":
-            return other.outcome.error is trial.outcome.error  # the message may be any
+            return not suspects_trial.stands_out
+        if (
+            trial.case.raises is not None
+            and suspects_trial.outcome.kind == trial.outcome.kind == "raised"
+        ):
+            return suspects_trial.outcome.error is trial.outcome.error  # the message may be any
         return False
 
     def single(self) -> Iterator[Suspect]:
@@ -256,7 +259,7 @@ class Search:
             return Suspect(self.exercise, m, family.make(size), self.seed)
 
         nearest = nearest_sizes(lambda size: self.distance(member(size), i), family.values)
-        yield from (made for made in map(member, nearest) if self.agrees(made, i))
+        yield from (suspect for suspect in map(member, nearest) if self.agrees(suspect, i))
 
     def case_to_measure_in(self) -> int | None:
         """Return the case in which a size is measured; None if no wrong result is an array.
@@ -277,14 +280,14 @@ class Search:
 
         Infinite where it returns no array of the same shape.
         """
-        got = known_numbers(self.trials[i].outcome.value).astype(float)
+        numbers = known_numbers(self.trials[i].outcome.value).astype(float)
         self.effort.count_glance(i)
-        made = suspect.glance(i)
-        value = None if made is None else as_numbers(made)
-        if value is None or value.shape != got.shape:
+        result = suspect.glance(i)
+        value = None if result is None else as_numbers(result)
+        if value is None or value.shape != numbers.shape:
             return np.inf
         with np.errstate(all="ignore"):
-            largest = np.abs(value.astype(float) - got).max(initial=0.0)
+            largest = np.abs(value.astype(float) - numbers).max(initial=0.0)
         return float(largest) if np.isfinite(largest) else np.inf
 
     # --- two mistakes ---------------------------------------------------------------------------
@@ -309,10 +312,10 @@ class Search:
         # is tried first, in a case in which that one alone does not. Where one alone shows and does
         # something else there, so mostly do both: those pairs come last.
         next_cases = {a: self.first_disagreement(a) for a in seen if self.agrees(a, probe)}
-        shown = set(seen)
+        seen_mistakes = set(seen)
 
         def rank_and_case(pair: tuple[Suspect, Suspect]) -> tuple[int, int]:
-            showing = [a for a in pair if a in shown]
+            showing = [a for a in pair if a in seen_mistakes]
             if len(showing) == 2:
                 return 2, probe
             if showing[0] not in next_cases:
@@ -385,9 +388,9 @@ class Search:
             kinds.setdefault(frozenset(options_of(self.trials[i])), []).append(i)
         usual_kinds = sorted(kinds.values(), key=len, reverse=True)[:3]
         sample = list(dict.fromkeys([small[0], *(of[0] for of in usual_kinds), *spaced]))[:5]
-        known = self.cases_in_order[0]  # every suspect was tried on it already
+        first_case = self.cases_in_order[0]  # every suspect was tried on it already
         votes = dict.fromkeys(self.suspects, 0)
-        for place, i in enumerate(dict.fromkeys([known, *sample])):
+        for place, i in enumerate(dict.fromkeys([first_case, *sample])):
             # The first two cases are voted on even if the budget is spent.
             if place < 2 or self.effort.is_left(VOTES_SHARE):
                 for suspect in self.suspects:
@@ -404,8 +407,8 @@ class Search:
             return self.agrees(suspect, i)
         self.effort.count_glance(i)
         value = suspect.glance(i)
-        got = self.trials[i].outcome.value
-        return value is not None and difference(got, value, brief=True) is None
+        answer = self.trials[i].outcome.value
+        return value is not None and difference(answer, value, brief=True) is None
 
     def count_wrong(self, suspect: Suspect) -> int:
         """Return in how many cases a mistake is wrong by itself."""
@@ -424,8 +427,8 @@ class Search:
                 if not self.effort.is_left(TWO_CASES_SHARE):
                     return None
                 if self.explain_apart(a, b):
-                    worse, other = sorted((a, b), key=self.count_wrong, reverse=True)
-                    return worse, other
+                    worse, lesser = sorted((a, b), key=self.count_wrong, reverse=True)
+                    return worse, lesser
         return None
 
     def explain_apart(self, a: Suspect, b: Suspect) -> bool:
@@ -485,10 +488,10 @@ class Search:
         What the mistake does stands for what is right, and every number is right but for the form.
         """
         over = tuple(
-            replace(t, expected=other.outcome)
-            if t.case.raises is None and other.outcome.kind == "value"
+            replace(t, expected=suspects_trial.outcome)
+            if t.case.raises is None and suspects_trial.outcome.kind == "value"
             else replace(t, answered=None)
-            for t, other in zip(self.trials, self.all_trials(suspect), strict=True)
+            for t, suspects_trial in zip(self.trials, self.all_trials(suspect), strict=True)
         )
         return over if symptom_in_form(over) else ()
 
@@ -528,7 +531,7 @@ class Search:
 
         Kept by that result: many mistakes do not show in one case, and have the same one.
         """
-        key = p.want.shape, p.want.dtype, p.want.tobytes()
+        key = p.expected.shape, p.expected.dtype, p.expected.tobytes()
         if key not in self.changeable_results:
             self.changeable_results[key] = is_changed_result(p)
         return self.changeable_results[key]
@@ -610,8 +613,10 @@ class Search:
 
     def refuses_less(self, suspect: Suspect) -> bool:
         """True if all wrong cases ask for an exception, in criteria in which the mistake shows."""
-        shown = [self.trials[i] for i in self.wrong_cases if self.trial(suspect, i).stands_out]
-        criteria = {t.criterion.name for t in shown}
+        affected_trials = [
+            self.trials[i] for i in self.wrong_cases if self.trial(suspect, i).stands_out
+        ]
+        criteria = {t.criterion.name for t in affected_trials}
         return all(
             self.trials[i].case.raises is not None and self.trials[i].criterion.name in criteria
             for i in self.wrong_cases
@@ -639,7 +644,7 @@ class Search:
         """True if no other mistake agrees in all of these cases; False for no cases."""
         others = (a for a in self.suspects if a.mistake is not suspect.mistake)
         return bool(agreed) and not any(
-            all(self.agrees(other, i) for i in agreed) for other in others
+            all(self.agrees(rival, i) for i in agreed) for rival in others
         )
 
     def is_only_refusal(self, suspect: Suspect) -> bool:
@@ -648,8 +653,8 @@ class Search:
         if not all(self.trials[i].outcome.error is ValueError for i in self.wrong_cases):
             return False
         return not any(
-            self.fits_right_cases(other) and all(self.resembles(other, i) for i in self.wrong_cases)
-            for other in others
+            self.fits_right_cases(rival) and all(self.resembles(rival, i) for i in self.wrong_cases)
+            for rival in others
         )
 
     def trials_beside(
@@ -668,9 +673,9 @@ class Search:
 
     def mended_trials(self, suspect: Suspect) -> tuple[Trial, ...]:
         """Return the trials as they would be without the mistake: right wherever it agrees."""
-        whole = self.refuses_less(suspect)
+        is_cause_of_all = self.refuses_less(suspect)
         return tuple(
-            replace(t, answered=None) if whole or self.agrees(suspect, i) else t
+            replace(t, answered=None) if is_cause_of_all or self.agrees(suspect, i) else t
             for i, t in enumerate(self.trials)
         )
 

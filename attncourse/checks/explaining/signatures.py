@@ -29,8 +29,8 @@ def wrong_signature(exercise: Exercise, trials: tuple[Trial, ...]) -> Mistake | 
                 return missing_default_mistake(
                     exercise, missing["function"], re.findall(r"'(\w+)'", missing["names"])
                 )
-            if other := OTHER_ARGUMENT.search(trial.outcome.text):
-                return signature_mistake(exercise, other["function"], other[0])
+            if refusal := OTHER_ARGUMENT.search(trial.outcome.text):
+                return signature_mistake(exercise, refusal["function"], refusal[0])
     return None
 
 
@@ -61,10 +61,10 @@ def signature_mistake(exercise: Exercise, function: str, complaint: str) -> Mist
 
     ``complaint`` is what Python says of such a call.
     """
-    wanted = reference_part(exercise, function)
-    name = exercise.reference.__name__ if wanted.__name__ == "__init__" else wanted.__name__
+    reference = reference_part(exercise, function)
+    name = exercise.reference.__name__ if reference.__name__ == "__init__" else reference.__name__
     parameters_as_code = []
-    for p in inspect.signature(wanted).parameters.values():
+    for p in inspect.signature(reference).parameters.values():
         if p.kind is p.KEYWORD_ONLY and "*" not in parameters_as_code:
             parameters_as_code.append("*")
         parameters_as_code += [

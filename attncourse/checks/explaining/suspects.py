@@ -182,5 +182,9 @@ def comparable_message(text: str) -> str:
 
     That numbers do not fill a shape is one message, whichever function raised it.
     """
-    said = text.split(" (in the line")[0]
-    return "another shape" if re.search(SHAPE_MISFIT_PATTERN, said) else re.sub(r"-?\d+", "#", said)
+    message = text.split(" (in the line")[0]
+    return (
+        "another shape"
+        if re.search(SHAPE_MISFIT_PATTERN, message)
+        else re.sub(r"-?\d+", "#", message)
+    )

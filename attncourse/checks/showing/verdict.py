@@ -44,7 +44,7 @@ class CriterionVerdict:
     follows: bool = False
 
     @property
-    def said(self) -> str:
+    def reason(self) -> str:
         """Return one line on what is wrong, or that it follows from the mistake."""
         return FOLLOWS_NOTE if self.follows else self.brief
 
@@ -192,7 +192,7 @@ class Verdict:
             return "\n".join(
                 lines + [f"  ✓ {c.name} ({c.earned}/{c.possible})" for c in self.criteria]
             )
-        shown = [f"    {line}" for line in self.example.splitlines()]
+        example_lines = [f"    {line}" for line in self.example.splitlines()]
         end = [PRINTING_NOTE] if self.printed else []
         if self.section:
             end.append(f"Read again: {self.section}.")
@@ -200,8 +200,10 @@ class Verdict:
             end.append(f"  {self.read}")
         if not self.given:
             end.append(f"{IN_FULL}print({self.repeating_call}.full)")
-        room = MAX_TEXT_LINES - len(lines) - len(self.cause_lines) - len(shown) - len(end)
-        return "\n".join([*lines, *self.cause_lines, *self.criteria_in(max(room, 3)), *shown, *end])
+        room = MAX_TEXT_LINES - len(lines) - len(self.cause_lines) - len(example_lines) - len(end)
+        return "\n".join(
+            [*lines, *self.cause_lines, *self.criteria_in(max(room, 3)), *example_lines, *end]
+        )
 
     def criteria_in(self, room: int) -> list[str]:
         """Return the criteria as lines, those that fail first, in about ``room`` lines.
@@ -214,8 +216,8 @@ class Verdict:
         alike = [c for c in at_fault[1:] if is_same_error(c, failed[0])]
         joined = []
         if len(alike) > 1:
-            said = f"the same error ({criteria_points(alike)})"
-            joined.append(f"  ✗ {said}: {criterion_names(alike)}")
+            shared_error = f"the same error ({criteria_points(alike)})"
+            joined.append(f"  ✗ {shared_error}: {criterion_names(alike)}")
             at_fault = [c for c in at_fault if c not in alike]
         if self.consequences:
             joined.append(f"  ✗ {self.consequences_line}: {criterion_names(self.consequences)}")
@@ -228,7 +230,7 @@ class Verdict:
         lines = [f"  ✗ {criterion_with_points(c)}" for c in at_fault]
         for place, criterion in enumerate(at_fault[1:], 1):
             is_same = is_same_error(criterion, failed[0])
-            error = "the same error" if is_same else shorten_to_columns(criterion.said)
+            error = "the same error" if is_same else shorten_to_columns(criterion.reason)
             lines[place] += f": {error}"
         if len(lines) > room:
             last = " · ".join(criterion_with_points(c) for c in at_fault[room - 1 :])
@@ -453,14 +455,14 @@ def picture_html(picture: Picture) -> str:
     If their rounded numbers are all the same, their difference stands beside them.
     """
     top = float(np.nanmax(np.abs(np.where(np.isfinite(picture.want), picture.want, 0)))) or 1.0
-    shown = [matrix_html("yours", picture.got, top), matrix_html("expected", picture.want, top)]
+    matrices = [matrix_html("yours", picture.got, top), matrix_html("expected", picture.want, top)]
     if matrix_cells(picture.got, top) == matrix_cells(picture.want, top):
         differences = picture.got.astype(float) - picture.want.astype(float)
         most = float(np.abs(differences[np.isfinite(differences)]).max(initial=0)) or 1.0
-        shown.append(matrix_html("yours − expected", differences, most))
+        matrices.append(matrix_html("yours − expected", differences, most))
     return (
         '<div style="display:flex;flex-wrap:wrap;gap:1.5em;margin:.5em 0">'
-        + "".join(shown)
+        + "".join(matrices)
         + "</div>"
     )
 

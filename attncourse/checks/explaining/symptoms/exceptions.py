@@ -198,10 +198,10 @@ def line_of_error(trials: tuple[Trial, ...]) -> Symptom | None:
     if re.match(r"(raise|assert)\b", line) or error is NotImplementedError:
         how = "refuses what it should take,"
     texts = [t.outcome.text for t in wrong if line in t.outcome.text]
-    said = next(
+    likely_cure = next(
         (cure for words, _, cure in ERROR_CAUSES if all(re.match(words, t) for t in texts)), ""
     )
-    cause = f". {said.removesuffix('.').format('it')}" if said else ""
+    cause = f". {likely_cure.removesuffix('.').format('it')}" if likely_cure else ""
     return Symptom(f"{often}it {how} in the line `{line}`{cause}", sure=False)
 
 
