@@ -41,15 +41,15 @@ def autograded_notebook(notebook: bytes, assignment: Assignment, report: Report)
     except Unreadable:
         cells = ()
     released = released_cells(assignment)
-    made = [cell_to_json(Cell(points_cell(report), code=False))]
+    cells_json = [cell_to_json(Cell(points_cell(report), code=False))]
     for cell in with_instructors_marks(
         stands_that_fit(lay_out(cells, assignment)[0]), assignment, released
     ):
-        made.append(cell_to_json(cell, released.get(cell.grade_id)))
+        cells_json.append(cell_to_json(cell, released.get(cell.grade_id)))
         if cell.test:
-            made[-1]["outputs"] = test_outputs(cell, report)
+            cells_json[-1]["outputs"] = test_outputs(cell, report)
     content = {
-        "cells": [{"id": f"cell-{number}", **cell} for number, cell in enumerate(made)],
+        "cells": [{"id": f"cell-{number}", **cell} for number, cell in enumerate(cells_json)],
         "metadata": {"kernelspec": KERNEL, "attncourse": {"made_of": notebook_digest(notebook)}},
         "nbformat": 4,
         "nbformat_minor": 5,
@@ -145,10 +145,10 @@ def cell_with_answer(cell: Cell, instructors_cell: Cell, released: dict[str, str
 
 def is_untouched(cell: Cell, released: dict[str, str]) -> bool:
     """True if an answer's cell is empty, or holds what was released, in whichever wording."""
-    shown = harmless.made_visible(cell.source)
+    visible_source = harmless.made_visible(cell.source)
     if not cell.code:
-        return not answer_lines(shown, released[cell.grade_id])
-    return normalised_lines(shown) in ((), normalised_lines(released[cell.grade_id]))
+        return not answer_lines(visible_source, released[cell.grade_id])
+    return normalised_lines(visible_source) in ((), normalised_lines(released[cell.grade_id]))
 
 
 def harmless_source(cell: Cell, instructors_texts: frozenset[str] | set[str] = frozenset()) -> str:
@@ -177,18 +177,18 @@ def cell_to_json(cell: Cell, released: str | None = None) -> dict[str, Any]:
     With ``released``, the text of an answer at its release, it has the checksum by which nbgrader
     sees that nothing was answered.
     """
-    made: dict[str, Any] = {"cell_type": "code" if cell.code else "markdown", "metadata": {}}
-    made["source"] = cell.source.splitlines(keepends=True)
-    made |= {"execution_count": None, "outputs": []} if cell.code else {}
+    fields: dict[str, Any] = {"cell_type": "code" if cell.code else "markdown", "metadata": {}}
+    fields["source"] = cell.source.splitlines(keepends=True)
+    fields |= {"execution_count": None, "outputs": []} if cell.code else {}
     if not cell.grade_id:
-        return made
+        return fields
     marks = {name: getattr(cell, name) for name in ("grade_id", "grade", "solution", "task")}
-    marks |= {"locked": cell.locked, "schema_version": 3, "cell_type": made["cell_type"]}
+    marks |= {"locked": cell.locked, "schema_version": 3, "cell_type": fields["cell_type"]}
     marks |= {"points": cell.points} if cell.grade or cell.task else {}
-    made["metadata"]["nbgrader"] = marks
+    fields["metadata"]["nbgrader"] = marks
     if released is not None and cell.solution:
         marks["checksum"] = checksum(replace(cell, source=released))
-    return made
+    return fields
 
 
 @lru_cache(maxsize=256)
@@ -197,8 +197,8 @@ def checksum(cell: Cell) -> str:
     from nbformat.notebooknode import from_dict
     from nbgrader.utils import compute_checksum
 
-    whole: Any = from_dict({**cell_to_json(cell), "source": cell.source})
-    return compute_checksum(whole)
+    node: Any = from_dict({**cell_to_json(cell), "source": cell.source})
+    return compute_checksum(node)
 
 
 def points_cell(report: Report) -> str:
@@ -221,27 +221,27 @@ def test_outputs(cell: Cell, report: Report) -> list[dict[str, Any]]:
     all points. Of a hidden test there is only what its own source says.
     """
     verdicts = [] if cell.hides else [v for v in report.verdicts if v["cell"] == cell.grade_id]
-    made = [
+    outputs = [
         display_data("display_data", harmless_message(v["text"]), verdict_html(v)) for v in verdicts
     ]
     result = report.cells.get(cell.grade_id) if cell.grade else None
     if not cell.grade:
-        return made
+        return outputs
     points = result.points if result else 0.0
-    said = result.message if result else ""
-    said = "" if verdicts or points == cell.points else harmless_message(said)
+    message = result.message if result else ""
+    message = "" if verdicts or points == cell.points else harmless_message(message)
     html = f"<strong>{score_in_words(points, cell.points)}</strong>"
-    if said:
-        html += f'<pre style="{MESSAGE_STYLE}">{escape(said)}</pre>'
-    return [*made, display_data("execute_result", repr(points), FRAME.format(html))]
+    if message:
+        html += f'<pre style="{MESSAGE_STYLE}">{escape(message)}</pre>'
+    return [*outputs, display_data("execute_result", repr(points), FRAME.format(html))]
 
 
 def display_data(kind: str, text: str, html: str) -> dict[str, Any]:
     """Return an output of this ``kind`` in the notebook format, as text and as HTML."""
     data = {"text/plain": text, "text/html": html}
     data = {name: value.splitlines(keepends=True) for name, value in data.items()}
-    made = {"output_type": kind, "metadata": {}, "data": data}
-    return made | ({"execution_count": None} if kind == "execute_result" else {})
+    output = {"output_type": kind, "metadata": {}, "data": data}
+    return output | ({"execution_count": None} if kind == "execute_result" else {})
 
 
 def verdict_html(verdict: dict[str, Any]) -> str:

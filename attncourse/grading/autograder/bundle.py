@@ -29,8 +29,10 @@ def write_bundle(course: Path, name: str, output: Path | None = None) -> Path:
     find_assignment(course, name)
     place = output or course / "reports" / name / "gradescope-autograder.zip"
     modes = dict.fromkeys(SCRIPTS, 0o755)
-    made = ((path, content, modes.get(path, 0o644)) for path, content in zip_contents(course, name))
-    return replace_bytes(place, zip_archive(made), way_out="; name another place")
+    entries = (
+        (path, content, modes.get(path, 0o644)) for path, content in zip_contents(course, name)
+    )
+    return replace_bytes(place, zip_archive(entries), way_out="; name another place")
 
 
 def zip_contents(course: Path, name: str) -> Iterator[tuple[str, bytes]]:

@@ -44,13 +44,13 @@ def columns_of(head: list[str], rows: list[list[str]]) -> Columns:
 
     Canvas' ID is the platform's number, and not nbgrader's id.
     """
-    named = [" ".join(name_parts(cell)) for cell in head]
+    titles = [" ".join(name_parts(cell)) for cell in head]
     columns = {
-        kind: [n for n, name in enumerate(named) if name in known.split(", ")]
-        for kind, known in KNOWN_HEADS.items()
+        kind: [n for n, name in enumerate(titles) if name in known_heads.split(", ")]
+        for kind, known_heads in KNOWN_HEADS.items()
     }
-    counted = "id" if {"section", "sis login id"} & set(named) else "number"
-    columns[counted] = [n for n in columns[counted] if named[n] != "id"]
+    counted = "id" if {"section", "sis login id"} & set(titles) else "number"
+    columns[counted] = [n for n in columns[counted] if titles[n] != "id"]
     cells = {n: seen for n in range(len(head)) if (seen := first_cells(rows, n))}
     if people := [n for n, seen in cells.items() if are_numbered(seen)]:  # in German, headed ID
         columns = {kind: [n for n in places if n not in people] for kind, places in columns.items()}

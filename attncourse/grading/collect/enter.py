@@ -46,8 +46,8 @@ def enter_class(
         if before is None or new:
             to_enter[member.id] = new
         if before is not None and new:
-            said = ", ".join(f"{key} {old[key] or 'none'} to {new[key]}" for key in new)
-            changed.append(f"{one_line(member.id, 40)}: {one_line(said, 160)}")
+            field_changes = ", ".join(f"{key} {old[key] or 'none'} to {new[key]}" for key in new)
+            changed.append(f"{one_line(member.id, 40)}: {one_line(field_changes, 160)}")
     enter_students(find_gradebook(course, db), to_enter)
     n_new = len(to_enter) - len(changed)
     absent = [str(Member(person)) for who, person in known.items() if who not in members]

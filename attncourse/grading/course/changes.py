@@ -24,9 +24,9 @@ def changes_of_cells(old: RecordedCells, new: RecordedCells) -> Iterator[str]:
     for name in both:
         if before[name] != after[name]:
             yield f"{name} has {count(after[name], 'point')}, it had {before[name]:g}"
-    other = [n for n in both if old[n][0] != new[n][0] and before[n] == after[n]]
-    if other:
-        yield f"another text: {', '.join(other)}"
+    reworded = [n for n in both if old[n][0] != new[n][0] and before[n] == after[n]]
+    if reworded:
+        yield f"another text: {', '.join(reworded)}"
 
 
 def keep_added(course: Path, name: str, ids: list[str]) -> None:

@@ -97,7 +97,7 @@ def functions_to_mend(chapter: str, number: int, seed: int) -> list[Drill]:
     chosen: list[Drill] = []
     drawn = ordered_drills(every, seed=seed)
     for drill in sorted(drawn, key=needs_functions):  # those that need none are in nobody's way
-        if not any(is_in_the_way(drill, other) for other in chosen):
+        if not any(is_in_the_way(drill, chosen_drill) for chosen_drill in chosen):
             chosen.append(drill)
     if number > len(chosen):
         raise UserError(
@@ -113,11 +113,11 @@ def needs_functions(drill: Drill) -> bool:
     return any(line.startswith(("def ", "class ")) for line in drill.setup.splitlines())
 
 
-def is_in_the_way(drill: Drill, other: Drill) -> bool:
+def is_in_the_way(drill: Drill, other_drill: Drill) -> bool:
     """True if two drills are of one function, or one of them needs the function of the other."""
-    if drill.exercise == other.exercise:
+    if drill.exercise == other_drill.exercise:
         return True
-    pairs = ((drill, other), (other, drill))
+    pairs = ((drill, other_drill), (other_drill, drill))
     return any(f"{kind} {b.function}" in a.setup for a, b in pairs for kind in ("def", "class"))
 
 

@@ -77,7 +77,7 @@ class Saver:
     def _save_batch(self, batch: list[Future[Graded]]) -> None:
         """Enter a batch in the gradebook, once the files of all its submissions are written."""
         save_batch(
-            self._book, self._assignment.name, [done.result() for done in batch], self._penalty
+            self._book, self._assignment.name, [future.result() for future in batch], self._penalty
         )
 
     def _write_files(self, graded: Graded) -> Graded:

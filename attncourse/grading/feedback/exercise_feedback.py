@@ -44,7 +44,7 @@ class ExerciseFeedback:
 
     @property
     def gist(self) -> str:
-        """Why points are missing, in a few words; empty if none are."""
+        """Return why points are missing, in a few words; "" if none are."""
         if self.person == "waits":
             return "waits for a person's judgement"
         if self.full:
@@ -52,10 +52,10 @@ class ExerciseFeedback:
         if self.empty:
             return "not attempted"
         wrong = [v for v in self.verdicts if not v.get("passed")]
-        said = [v.get("mistake") or v.get("symptom") or v.get("reason") for v in wrong]
+        reasons = [v.get("mistake") or v.get("symptom") or v.get("reason") for v in wrong]
         lost = self.further is not None and self.further.points < self.further.maximum
-        said = said or self.remarks or ([FURTHER] if lost else [])
-        return harmless_message(next((text for text in said if text), ""))
+        reasons = reasons or self.remarks or ([FURTHER] if lost else [])
+        return harmless_message(next((text for text in reasons if text), ""))
 
 
 def feedback_by_exercise(
@@ -134,8 +134,8 @@ def text_cells_joined(cells: list[Cell], stub: str) -> list[Cell]:
     if len(texts) < 2:
         return cells
     written = [cell for cell in texts if cell.source.strip() not in ("", stub)] or texts[:1]
-    whole = replace(written[0], source="\n\n".join(cell.source for cell in written))
-    return [harmless_cell(whole), *(cell for cell in cells if cell.code)]
+    joined = replace(written[0], source="\n\n".join(cell.source for cell in written))
+    return [harmless_cell(joined), *(cell for cell in cells if cell.code)]
 
 
 def other_cells(

@@ -69,7 +69,7 @@ class Likenesses:
 
     @property
     def to_look_at(self) -> list[Likeness]:
-        """The pairs that are more alike than chance explains."""
+        """Return the pairs that are more alike than chance explains."""
         return [pair for pair in self.pairs if pair.by_chance <= MAX_PAIRS_BY_CHANCE]
 
 
@@ -79,12 +79,12 @@ def similar_pairs(course: Path, name: str) -> Likenesses:
     students: dict[str, tuple[Answers, ...]] = {}
     left_out, groups = [], set()
     for submission in read_submissions(course, name, find_students(course, name)):
-        who = submission.student
-        if group := rows.get(who, {}).get("group"):
+        label = submission.student
+        if group := rows.get(label, {}).get("group"):
             if (group, submission.data) in groups:  # one work of several, who are no pair
                 continue
             groups.add((group, submission.data))
-            who = f"{who} ({group})"
+            label = f"{label} ({group})"
         try:
             if submission.data is None:
                 raise Unreadable(submission.reason)
@@ -99,18 +99,18 @@ def similar_pairs(course: Path, name: str) -> Likenesses:
             if not answers:
                 raise Unreadable("nothing was written")
         except Unreadable as problem:
-            left_out.append(f"{who}: {problem}")
+            left_out.append(f"{label}: {problem}")
             continue
         except (RecursionError, MemoryError):
-            left_out.append(f"{who}: its code is nested too deeply, or too long")
+            left_out.append(f"{label}: its code is nested too deeply, or too long")
             continue
-        students[who] = answers
+        students[label] = answers
         if any(
             sum(len(c.source) for c in version if c.code) > MAX_COMPARED_CHARS
             for version in versions
         ):
             left_out.append(
-                f"{who}: the part of its code that is beyond {MAX_COMPARED_CHARS} characters"
+                f"{label}: the part of its code that is beyond {MAX_COMPARED_CHARS} characters"
             )
     if len(students) < 2:
         raise UserError(f"{name}: there are no two submissions to compare")

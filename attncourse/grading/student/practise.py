@@ -80,11 +80,11 @@ def write_practice(
 def chapter_stem(chapter: str) -> str:
     """Return the stem of a chapter that is given as ``05_kqv`` or ``kqv``; or ``UserError``."""
     bare = chapter.rstrip("/")
-    known = {chapter_folder(stem): stem for stem in STEMS} | {stem: stem for stem in STEMS}
-    if bare not in known:
-        hint = did_you_mean(bare, known)
+    stems = {chapter_folder(stem): stem for stem in STEMS} | {stem: stem for stem in STEMS}
+    if bare not in stems:
+        hint = did_you_mean(bare, stems)
         raise UserError(f"no chapter is called {bare}{hint or ': name one as its folder, 05_kqv'}")
-    return known[bare]
+    return stems[bare]
 
 
 def chapter_folder(stem: str) -> str:
@@ -96,7 +96,7 @@ def drills_or_error(stem: str, chapter: str) -> tuple[Drill, ...]:
     """Return a chapter's drills; raise ``UserError`` if it has none."""
     every = drills_of(stem)
     if not every:
-        having = [chapter_folder(other) for other in STEMS if drills_of(other)]
+        having = [chapter_folder(other_stem) for other_stem in STEMS if drills_of(other_stem)]
         alternatives = f": there are some for {', '.join(having)}" if having else ""
         raise UserError(f"{chapter} has no drills yet{alternatives}")
     return every
@@ -118,7 +118,7 @@ def free_place(folder: Path, name: str) -> Path:
 def saved_outputs(folder: Path, stem: str) -> SavedOutputs:
     """Return what checks named in the notebooks of a chapter in and below a folder."""
     times: Counter[NamedMistake] = Counter()
-    notebooks, shown, unreadable = [], 0, []
+    notebooks, n_shown, unreadable = [], 0, []
     for path in notebooks_below(folder):
         try:
             cells = json.loads(path.read_bytes().decode("utf-8-sig"))["cells"]
@@ -130,13 +130,13 @@ def saved_outputs(folder: Path, stem: str) -> SavedOutputs:
         if not any(f"{stem}." in source for source in sources):
             continue
         notebooks.append(path)
-        shown += bool(texts)
+        n_shown += bool(texts)
         for text in texts:
             for target, sentence in NAMED.findall(MARKUP.sub("", text)):
                 if target.startswith(f"{stem}."):
                     times[NamedMistake(target, as_sentence(sentence))] += 1
-    named = tuple(mistake for mistake, _ in times.most_common())
-    return SavedOutputs(named, tuple(notebooks), shown, tuple(unreadable))
+    mistakes = tuple(mistake for mistake, _ in times.most_common())
+    return SavedOutputs(mistakes, tuple(notebooks), n_shown, tuple(unreadable))
 
 
 def notebooks_below(folder: Path) -> Iterator[Path]:

@@ -45,7 +45,7 @@ class Step:
     grade_id: str = ""
 
     @property
-    def given(self) -> bool:
+    def is_given(self) -> bool:
         """True if the cell is the assignment's, and no test."""
         return self.kind == "given"
 
@@ -85,10 +85,10 @@ def lay_out(cells: Cells, assignment: Assignment) -> tuple[list[Stand], list[str
             stands.append(part)
         stands += waiting[number]
     copies = {part.copy_of for part in parts}.union(assignment.added)
-    shown = {
+    visible_steps = {
         g for g, test in assignment.tests.items() if any(names_in_cell(as_released(test)) or "?")
     }
-    lost = [grade_id for grade_id in assignment.tests if grade_id in shown - copies]
+    lost = [grade_id for grade_id in assignment.tests if grade_id in visible_steps - copies]
     if lost and assignment.released:
         notes = [
             *notes,
@@ -116,10 +116,10 @@ def other_assignment_note(cells: Cells, assignment: Assignment) -> str:
 
     It is of another one if it has tests of that and none of this one.
     """
-    wanted = targets_checked(assignment.cells)
-    theirs = targets_checked(cells)
+    targets_here = targets_checked(assignment.cells)
+    targets = targets_checked(cells)
     marks = {c.grade_id for c in cells if c.grade and c.grade_id} - assignment.graded.keys()
-    if not (theirs or marks) or theirs & wanted or not assignment.graded:
+    if not (targets or marks) or targets & targets_here or not assignment.graded:
         return ""
     parts, _ = labelled_cells(cells, assignment)
     if any(part.copy_of or part.answers for part in parts):
@@ -129,7 +129,7 @@ def other_assignment_note(cells: Cells, assignment: Assignment) -> str:
         (f"“{title_match[1].strip()[:MAX_TITLE_CHARS]}”" for title_match in titles if title_match),
         "",
     )
-    name = title or " and ".join(sorted({stem for stem, _ in theirs})) or "something else"
+    name = title or " and ".join(sorted({stem for stem, _ in targets})) or "something else"
     return f"{ANOTHER} {name}: hand in {assignment.name}.ipynb"
 
 
