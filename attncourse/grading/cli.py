@@ -160,10 +160,10 @@ def progress(
 
     aside = Console(stderr=True, soft_wrap=True)
     with ending_at_ctrl_c("nothing was changed"), aside.status("reading …"):
-        progress_found = progress_in(folder, Limits.of(timeout), step_printer(aside))
-    Console().print(progress_table(progress_found))
-    print_lines(summary(progress_found))
-    for reason in progress_found.left_out:
+        progress_of_folder = progress_in(folder, Limits.of(timeout), step_printer(aside))
+    Console().print(progress_table(progress_of_folder))
+    print_lines(summary(progress_of_folder))
+    for reason in progress_of_folder.left_out:
         print_remark(f"not counted: {reason}")
 
 

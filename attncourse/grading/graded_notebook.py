@@ -20,12 +20,13 @@ from attncourse.grading.judge.outcomes import verdict_from_row
 from attncourse.grading.report import Report, score_in_words
 from attncourse.grading.submission.notebook import Assignment, Cell, read_submission_cells
 from attncourse.grading.submission.parts import Part, as_released
-from attncourse.grading.submission.plan import Stand, lay_out
+from attncourse.grading.submission.plan import PlanEntry, lay_out
 from attncourse.grading.submission.questions import answer_lines, normalised_lines
 
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 # More than a person reads. Longer Markdown can keep what renders it busy for minutes.
 LONGEST, ROOM = 20_000, 200_000  # characters of a cell, and of all cells
+CHARS_BESIDE_SOURCE = 100  # that each cell counts in addition, so that empty ones are bounded, too
 FRAME = '<div class="attncourse-report tex2jax_ignore">{}</div>'  # in it, $ is no formula
 LOST_CELL_TEXT = "The submission has lost this cell."
 
@@ -43,7 +44,7 @@ def autograded_notebook(notebook: bytes, assignment: Assignment, report: Report)
     released = released_cells(assignment)
     cells_json = [cell_to_json(Cell(points_cell(report), code=False))]
     for cell in with_instructors_marks(
-        stands_that_fit(lay_out(cells, assignment)[0]), assignment, released
+        entries_that_fit(lay_out(cells, assignment)[0]), assignment, released
     ):
         cells_json.append(cell_to_json(cell, released.get(cell.grade_id)))
         if cell.test:
@@ -84,27 +85,27 @@ def same_answers(before: str, now: str) -> frozenset[str]:
     return frozenset(name for name in old.keys() & new.keys() if old[name] == new[name])
 
 
-StandT = TypeVar("StandT", Part, Stand)
+EntryT = TypeVar("EntryT", Part, PlanEntry)
 
 
-def stands_that_fit(stands: Sequence[StandT]) -> list[StandT]:
+def entries_that_fit(entries: Sequence[EntryT]) -> list[EntryT]:
     """Return the cells of a plan, cut so that the student's together are of bounded length."""
     room, fitting = ROOM, []
-    for stand in stands:
-        if isinstance(stand, Cell):  # the instructor's
-            fitting.append(stand)
+    for entry in entries:
+        if isinstance(entry, Cell):  # the instructor's
+            fitting.append(entry)
         elif room > 0:
-            source = stand.cell.source
+            source = entry.cell.source
             shown = source[: min(LONGEST, room)]
-            room -= len(shown) + 100
+            room -= len(shown) + CHARS_BESIDE_SOURCE
             if shown != source:
                 shown += f"\n\n… and {len(source) - len(shown)} more characters"
-            fitting.append(replace(stand, cell=replace(stand.cell, source=shown)))
+            fitting.append(replace(entry, cell=replace(entry.cell, source=shown)))
     return fitting
 
 
 def with_instructors_marks(
-    stands: list[Stand], assignment: Assignment, released: dict[str, str]
+    entries: list[PlanEntry], assignment: Assignment, released: dict[str, str]
 ) -> list[Cell]:
     """Return cells that have the instructor's metadata alone; lost cells to score come last.
 
@@ -113,18 +114,18 @@ def with_instructors_marks(
     instructors = {c.grade_id: c for c in assignment.cells if c.grade_id and not c.test}
     texts = {c.source.strip() for c in assignment.cells if not c.code}
     chosen: dict[str, Cell] = {}
-    for cell in (stand.cell for stand in stands if isinstance(stand, Part)):
+    for cell in (entry.cell for entry in entries if isinstance(entry, Part)):
         held = chosen.get(cell.grade_id)
         if cell.grade_id in instructors and (held is None or is_untouched(held, released)):
             chosen[cell.grade_id] = cell
     cells = []
-    for stand in stands:
-        if isinstance(stand, Cell):
-            cells.append(stand)
-        elif chosen.get(stand.cell.grade_id) is stand.cell:
-            cells.append(cell_with_answer(stand.cell, instructors[stand.cell.grade_id], released))
+    for entry in entries:
+        if isinstance(entry, Cell):
+            cells.append(entry)
+        elif chosen.get(entry.cell.grade_id) is entry.cell:
+            cells.append(cell_with_answer(entry.cell, instructors[entry.cell.grade_id], released))
         else:
-            cells.append(Cell(harmless_source(stand.cell, texts), code=stand.cell.code))
+            cells.append(Cell(harmless_source(entry.cell, texts), code=entry.cell.code))
     lost = [c for g, c in instructors.items() if g not in chosen and (c.grade or c.task)]
     return cells + [
         replace(cell, source=f"# {LOST_CELL_TEXT}" if cell.code else LOST_CELL_TEXT)

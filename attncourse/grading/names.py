@@ -24,9 +24,8 @@ def same_id(text: str) -> str:
 
 def name_parts(name: str) -> list[str]:
     """Return the words of a name in small letters, with marks and without signs."""
-    letters = "".join(
-        map(letter_or_space, name)
-    )  # before NFKC, which makes a mark of the ´ in O´Brien
+    # Before NFKC, which makes a mark of the ´ in O´Brien.
+    letters = "".join(map(letter_or_space, name))
     return normalize("NFKC", letters).lower().replace("ς", "σ").split()
 
 

@@ -164,7 +164,10 @@ class Search:
         return self.agreements[suspect, i]
 
     def compare_in_case(self, suspect: Suspect, i: int) -> bool:
-        """Work out ``agrees``. Where an exception is asked for, its class alone counts."""
+        """True if suspect and answer agree in a case, as ``agrees`` has it; not cached.
+
+        Of an exception that the case asks for the class alone counts.
+        """
         suspects_trial, trial = self.trial(suspect, i), self.trials[i]
         if same_behaviour(trial.outcome, suspects_trial.outcome):
             return True
@@ -483,9 +486,9 @@ class Search:
         return symptom.text if symptom and all(self.agrees(suspect, i) for i in raised) else ""
 
     def form_alone(self, suspect: Suspect) -> tuple[Trial, ...]:
-        """Return the trials of the form alone that lies over a mistake; none if it is no form.
+        """Return trials that expect the suspect's results, if the answer misses their form alone.
 
-        What the mistake does stands for what is right, and every number is right but for the form.
+        Then the numbers are all the suspect's, and dtype or kind of result are not. () otherwise.
         """
         over = tuple(
             replace(t, expected=suspects_trial.outcome)

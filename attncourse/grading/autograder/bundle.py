@@ -53,9 +53,8 @@ def zip_contents(course: Path, name: str) -> Iterator[tuple[str, bytes]]:
 
 def pinned_requirements() -> list[str]:
     """Return the package's requirements, each pinned to the version installed here."""
-    project = (
-        BUNDLED_PACKAGE.parent / "pyproject.toml"
-    )  # newer than what was noted when it was installed
+    # In a repository this file is newer than what was noted when the package was installed.
+    project = BUNDLED_PACKAGE.parent / "pyproject.toml"
     if project.is_file():
         needed = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["dependencies"]
     else:

@@ -28,12 +28,8 @@ KNOWN_HEADS = {
     "group": "group, groups, group name, groupname, team, gruppe, gruppen, groupe, groupes, "
     "grupo, grupos, gruppo, gruppi, groep, groepen",
 }
-NUMBER_COLUMNS = (
-    "id",
-    "number",
-    "other",
-    "email",
-)  # of which the first that is there names the folder
+# Of these the first that is there names the student's folder.
+NUMBER_COLUMNS = ("id", "number", "other", "email")
 NAME_COLUMNS = ("name", "last_name", "first_name")
 MIN_ROWS_TO_TELL = 20  # cells by which a column is known
 NUMBERED = re.compile(r"([^\W\d_][^\d@]*\s)\d+")  # Participant 1234567, Teilnehmer/in 1234567

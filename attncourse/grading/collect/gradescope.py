@@ -63,7 +63,7 @@ def parse_metadata(item: Item) -> Export:
 
 
 def load_metadata(data: bytes) -> object:
-    """Return the data in a YAML file; raise ``Ungraded`` if it is none, or nested too deep."""
+    """Return the data in a YAML file; raise an error if it is none, or nested too deep."""
     import yaml
 
     loader, depth = getattr(yaml, "CSafeLoader", yaml.SafeLoader), 0

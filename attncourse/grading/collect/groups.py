@@ -57,7 +57,10 @@ def with_groups(people: Class, path: Path, assignment: str) -> Class:
 
 
 def person_meant(name: str, people: Class, place: str) -> str:
-    """Return the id of the one member whom an id, an address or a name means, or ``UserError``."""
+    """Return the id of the one member meant by an id, address or name; else raise ``UserError``.
+
+    Without a roster a name that nobody has is the id of somebody new.
+    """
     candidates = people.ids_meant_by(name)
     if not candidates and not people.closed and not why_no_folder(name):
         return name

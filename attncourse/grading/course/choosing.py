@@ -9,10 +9,8 @@ from attncourse.grading.harmless import printable
 MAX_FILES_NAMED = 5
 COPY = r"(?: ?\((\d{1,6})\)|-(\d{1,6}))?(?:\.ipynb|(?:\.ipynb)?\.zip)"
 NOTEBOOKS = (".ipynb",), (".zip",)  # and archives, in which one may be
-TEXT_SUFFIXES = (
-    (".json", ".txt", ".py"),
-    (".md", ".qmd", ".rmd"),
-)  # as which a notebook may be saved
+# As these a notebook may be saved as text, the former rather than the latter.
+TEXT_SUFFIXES = (".json", ".txt", ".py"), (".md", ".qmd", ".rmd")
 
 
 class HandedFile(NamedTuple):

@@ -99,9 +99,8 @@ def moment_in(
     text, shown_text = text.strip(), one_line(text, 60)
     if NO_TIME.fullmatch(text):
         raise ValueError(f"{shown_text} has no time of day: write {shown_text} 23:59")
-    plain = "".join(
-        str(unicodedata.digit(c, c)) for c in text[:MAX_TIME_WIDTH]
-    )  # ٢٠٢٦ is a year as well
+    # Digits of every script: ٢٠٢٦ is a year as well.
+    plain = "".join(str(unicodedata.digit(c, c)) for c in text[:MAX_TIME_WIDTH])
     plain = re.sub(r"\b(?:UTC|GMT)\s*(?=[+-]\d)", "", plain.replace("\u2212", "-"))
     region = REGION.search(plain)
     region_zone = named_zone(region[1]) if region else None

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from attncourse.grading.graded_notebook import LONGEST, released_cells, stands_that_fit
+from attncourse.grading.graded_notebook import LONGEST, entries_that_fit, released_cells
 from attncourse.grading.harmless import harmless_message, made_visible, shortened_text
 from attncourse.grading.report import TOLERANCE, CellResult, Report, exercise_of
 from attncourse.grading.results.class_results import StudentResult
@@ -122,7 +122,7 @@ def answering_cells(parts: list[Part], question: Cell) -> list[Cell]:
     bound = names_asked.bound if names_asked else frozenset()
     written = [p for p in parts if p.runs and bound & p.names.bound]
     chosen = sorted({p.number: p for p in (*marked, *written)}.items())
-    return [harmless_cell(part.cell) for part in stands_that_fit([part for _, part in chosen])]
+    return [harmless_cell(part.cell) for part in entries_that_fit([part for _, part in chosen])]
 
 
 def text_cells_joined(cells: list[Cell], stub: str) -> list[Cell]:
@@ -148,7 +148,7 @@ def other_cells(
     students_own = [
         part for part in parts if part.runs and bare_text(part.cell.source) not in released_texts
     ]
-    for part in stands_that_fit(students_own):
+    for part in entries_that_fit(students_own):
         cell = harmless_cell(part.cell)
         if cell.source not in used:
             yield cell
@@ -157,5 +157,7 @@ def other_cells(
 def harmless_cell(cell: Cell) -> Cell:
     """Return a cell as it may be shown: control characters visible, and of bounded length."""
     return Cell(
-        shortened_text(made_visible(cell.source), LONGEST), code=cell.code, grade_id=cell.grade_id
+        shortened_text(made_visible(cell.source), LONGEST),
+        code=cell.code,
+        grade_id=cell.grade_id,
     )

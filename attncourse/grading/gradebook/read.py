@@ -31,12 +31,12 @@ class Person:
 
     @property
     def name(self) -> str:
-        """Last and first name with a comma between, as far as they are known."""
+        """Return last and first name with a comma between, as far as they are known."""
         return ", ".join(part for part in (self.last_name, self.first_name) if part)
 
     @property
     def full_name(self) -> str:
-        """First and last name, as far as they are known, or else the id."""
+        """Return first and last name, as far as they are known, or else the id."""
         return " ".join(part for part in (self.first_name, self.last_name) if part) or self.id
 
 

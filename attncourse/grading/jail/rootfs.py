@@ -163,9 +163,8 @@ class Root:
         kernel.call("umount2", b".", kernel.DETACH)
         os.chdir("/")
         root = os.open("/", os.O_PATH | os.O_CLOEXEC)
-        kernel.set_mount_flags(
-            root, DATA_MOUNT_FLAGS | NO_EXEC
-        )  # only now: up to here it was written to
+        # Read-only only now: up to here the root was written to.
+        kernel.set_mount_flags(root, DATA_MOUNT_FLAGS | NO_EXEC)
         os.close(root)
 
     def clone_mounts(self) -> dict[str, int]:

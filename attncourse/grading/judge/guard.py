@@ -118,9 +118,8 @@ def may_compare_objects(comparison: Any, a: Any, b: Any) -> bool:
     test may be about that.
     """
     if isinstance(comparison, str) or getattr(comparison, "__name__", "") == "assert_equal":
-        return bool(
-            comparing.objects_in(a) and comparing.objects_in(b)
-        )  # two of a class that the test is about
+        # Two objects, of a class that the test is about.
+        return bool(comparing.objects_in(a) and comparing.objects_in(b))
     return comparing.is_theirs(comparison) or COMPARED in getattr(comparison, "__globals__", ())
 
 

@@ -82,9 +82,7 @@ class JudgeExporter(NotebookExporter):
         self._assignments: dict[tuple[str, str], Assignment] = {}
         self._seed = secrets.randbits(32)
         if not self.unsafe_no_sandbox:
-            for (
-                layer
-            ) in missing_required_layers():  # before nbgrader removes what an earlier run made
+            for layer in missing_required_layers():
                 self.end_run(
                     f"no jail: {layer.name}: {layer.detail}; {layer.remedy} ({UNSAFE_HINT})"
                 )

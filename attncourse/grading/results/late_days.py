@@ -79,11 +79,9 @@ def write_late_days_worksheet(
                 *(person.last_name, person.first_name),
                 *(moment_in_tables(zone, moment) for moment in (due, stamp)),
             ]
-    for (
-        student,
-        name,
-    ), extension in extensions.items():  # who has not handed in has them all the same
-        rows.setdefault((student, name), [student, name, extension.granted, extension.taken])
+    # Who has not handed in has an extension all the same.
+    for key, extension in extensions.items():
+        rows.setdefault(key, [*key, extension.granted, extension.taken])
     place = output or course / "reports" / "late_days.csv"
     if place.resolve() == (course / EXTENSIONS_FILE).resolve():
         raise UserError(f"{place} counts at once: write it to another place, and look at it first")

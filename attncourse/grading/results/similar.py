@@ -88,9 +88,8 @@ def similar_pairs(course: Path, name: str) -> Likenesses:
         try:
             if submission.data is None:
                 raise Unreadable(submission.reason)
-            versions = read_submission_cells(
-                submission.data
-            ).versions  # any of them may be the one that counts
+            # Any version may be the one that counts: they are compared in all.
+            versions = read_submission_cells(submission.data).versions
             answers = tuple(
                 answers_of_version
                 for v in versions
@@ -186,10 +185,8 @@ def compare_all(
     bits = total[first, second]
     are_students = second < n
     chance = np.empty(len(bits))
-    for among in (
-        are_students,
-        ~are_students,
-    ):  # pairs of students, and students with what is published
+    # Pairs of students, and those of students with what is published, each among their own kind.
+    for among in (are_students, ~are_students):
         chance[among] = pairs_by_chance(
             bits_by_exercise, n, (first[among], second[among]), bits[among], seed
         )

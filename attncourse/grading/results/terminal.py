@@ -138,7 +138,7 @@ def mistake_seen(mistake: SeenMistake) -> tuple[Text, str]:
 
 
 def lateness_lines(r: StudentResult) -> tuple[str, str, str, str]:
-    """Return a late student, by how much, what it costs, and how much more time there was."""
+    """Return a late student's row: name, how late, points taken off, further time or ""."""
     more = span_in_words(r.extension * 86400) if r.extension else ""
     return one_line(r.student, 60), span_in_words(r.late), f"{r.penalty:g}", more
 

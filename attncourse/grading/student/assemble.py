@@ -119,9 +119,8 @@ def parts_that_fit(chapters: list[ChapterParts], limits: Limits) -> list[Chapter
         if not broken:
             return chapters
         explained = {t for t in broken if broken.keys() & set(called_by(t, chapters))}
-        for target in (
-            broken.keys() - explained or broken
-        ):  # the others are tried with ours for these
+        # The others are tried again with ours in place of these.
+        for target in broken.keys() - explained or broken:
             reason = broken[target]
             cause = cause_of(target, chapters, limits)
             why = (BECAUSE.format(cause) if cause else TOGETHER) + reason

@@ -214,11 +214,10 @@ def try_parts(
     with tempfile.TemporaryDirectory(prefix="attncourse-mine-") as place:
         write_package(Path(place, "mine"), chapters)
         command = [sys.executable, "-c", CHECK, *targets]
-        most = (
-            CLOCK_SECONDS_PER_WORK * limits.submission
-        )  # a busy machine takes that long for as much work
+        # A busy machine takes that long for as much work.
+        max_seconds = CLOCK_SECONDS_PER_WORK * limits.submission
         try:
-            ended = subprocess.run(command, cwd=place, capture_output=True, timeout=most)
+            ended = subprocess.run(command, cwd=place, capture_output=True, timeout=max_seconds)
         except subprocess.TimeoutExpired:
             return dict.fromkeys(targets, "it did not end in time")
         try:

@@ -55,9 +55,8 @@ def notebook_in_variant(data: bytes, name: str, assignment: str) -> bytes:
             if names.keys() & set(re.findall(r"\w+", source)):
                 source = one_more_hidden_test(mark["grade_id"], answers)
         elif about in {"", *names}:
-            for variant in {
-                id(candidate): candidate for candidate in names.values()
-            }.values():  # each once
+            distinct_variants = {id(variant): variant for variant in names.values()}
+            for variant in distinct_variants.values():
                 source = variant.reword(source)
             if about != before:  # the text of the exercise
                 source = with_sentence(source, names[about].sentence)

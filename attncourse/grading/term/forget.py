@@ -37,13 +37,8 @@ from attncourse.grading.results.totals import WEIGHTS_FILE
 from attncourse.grading.spreadsheet import csv_table, line_of_cell, rows_in
 
 MADE_AGAIN = ("*.html", "feedback-*.zip")  # of a class, by a command
-PERSON_FIELDS = (
-    "id",
-    "email",
-    "number",
-    "other",
-    "name",
-)  # a name's column holds the id of who has no name
+# "name" is among them: its column holds the id of who has no name.
+PERSON_FIELDS = ("id", "email", "number", "other", "name")
 
 
 @dataclass(frozen=True)

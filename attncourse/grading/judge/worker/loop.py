@@ -173,9 +173,8 @@ class Worker:
             if number is not None and self.forbids.get(name):
                 self.forbids_by_handle[number] = self.forbids[name]
         if forbids := next(filter(None, map(self.forbids.get, request["names"])), ()):
-            self.watch_calls_of(
-                forbids
-            )  # before any value of a test arrives that a call could reveal
+            # Begun before any value of a test arrives, which a call could reveal.
+            self.watch_calls_of(forbids)
         return {"values": values}
 
     def do_call(self, request: dict, decoder: Decoder, encoder: Encoder) -> dict[str, Any]:
