@@ -204,19 +204,19 @@ def judged_with_name_put_back(
         return wrong
     # Sorted, since the first name that helps is told: a set has another order in every process.
     for name in sorted(names_called(implementation, names, set())):
-        taken = cell_runs.binding_of(name) or star_import_taking(name, cell_runs)
-        if taken is None or isinstance(names[name], types.FunctionType | type | types.ModuleType):
+        binding = cell_runs.binding_of(name) or star_import_taking(name, cell_runs)
+        if binding is None or isinstance(names[name], types.FunctionType | type | types.ModuleType):
             continue
-        starred = built_ins_overwritten(taken[1].node)
+        starred = built_ins_overwritten(binding[1].node)
         if starred:  # all names that it took are put back together: the answer may read several
             candidates = iter([{n: getattr(builtins, n) for n in starred if n in names}])
         else:
-            candidates = ({name: value} for value in earlier_values(name, cell_runs, taken))
+            candidates = ({name: value} for value in earlier_values(name, cell_runs, binding))
         for earlier in candidates:
             with exchange_names(names, earlier):
                 mended = judge(implementation)
             if mended.passed or mended.earned > wrong.earned:
-                return verdict_on_taken_name(wrong, mended, name, taken)
+                return verdict_on_taken_name(wrong, mended, name, binding)
     return wrong
 
 

@@ -229,8 +229,8 @@ def is_one_slip(exercise: Exercise, finding: Finding, trials: tuple[Trial, ...],
     has no code in which to look for one, and gives the same points.
     """
     is_known = finding.in_form or finding.in_branch or finding.mistake in exercise.mistakes
-    known = finding.all and is_known
-    return known and answers_something(exercise, trials, seed)
+    is_all_known = finding.all and is_known
+    return is_all_known and answers_something(exercise, trials, seed)
 
 
 def are_two_slips(
@@ -353,10 +353,12 @@ def criteria_beside_error(
     ``with_error`` are the criteria of an answer that has the latter alone: what fails there is lost
     here, too. For the others the slip is paid for once. So both earn no more than either alone.
     """
-    lost = {c.name for c in with_error if not c.passed}
-    failed = [c for c in criteria if not c.passed and not c.waits and c.name not in lost]
+    lost_names = {c.name for c in with_error if not c.passed}
+    failed = [c for c in criteria if not c.passed and not c.waits and c.name not in lost_names]
     marked = tuple(replace(c, follows=c in failed[1:]) for c in criteria)
-    others = {c.name: c for c in criteria_paid_once(tuple(c for c in marked if c.name not in lost))}
+    others = {
+        c.name: c for c in criteria_paid_once(tuple(c for c in marked if c.name not in lost_names))
+    }
     return tuple(others.get(c.name, c) for c in marked)
 
 
@@ -369,13 +371,15 @@ def criteria_with_two_slips(
     show the other one. All other failing criteria follow.
     """
     failed = [c.name for c in criteria if not c.passed and not c.waits]
-    shown: set[str] = set()
+    mistakes_shown: set[str] = set()
     for trials in finding.alone:
         broken = {c.name for c in judge_criteria(exercise, trials) if not c.passed}
-        first_broken = next((name for name in failed if name in broken - shown), None)
+        first_broken = next((name for name in failed if name in broken - mistakes_shown), None)
         if first_broken is not None:
-            shown.add(first_broken)
-    return tuple(replace(c, follows=c.name in failed and c.name not in shown) for c in criteria)
+            mistakes_shown.add(first_broken)
+    return tuple(
+        replace(c, follows=c.name in failed and c.name not in mistakes_shown) for c in criteria
+    )
 
 
 def criteria_with_consequences(

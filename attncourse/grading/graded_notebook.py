@@ -115,8 +115,8 @@ def with_instructors_marks(
     texts = {c.source.strip() for c in assignment.cells if not c.code}
     chosen: dict[str, Cell] = {}
     for cell in (entry.cell for entry in entries if isinstance(entry, Part)):
-        held = chosen.get(cell.grade_id)
-        if cell.grade_id in instructors and (held is None or is_untouched(held, released)):
+        earlier = chosen.get(cell.grade_id)
+        if cell.grade_id in instructors and (earlier is None or is_untouched(earlier, released)):
             chosen[cell.grade_id] = cell
     cells = []
     for entry in entries:

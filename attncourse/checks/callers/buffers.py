@@ -46,12 +46,12 @@ def changed_buffers(before: State, after: State) -> int:
 
 def reachable_buffers(answer: Any) -> Iterator[Any]:
     """Yield the buffers that references lead to from an answer, but for those through libraries."""
-    seen, to_search = set(), [answer]
+    visited, to_search = set(), [answer]
     while to_search:
         thing = to_search.pop()
-        if isinstance(thing, ATOMIC_TYPES) or id(thing) in seen:
+        if isinstance(thing, ATOMIC_TYPES) or id(thing) in visited:
             continue
-        seen.add(id(thing))
+        visited.add(id(thing))
         if isinstance(thing, (np.ndarray, *BUFFER_TYPES)) or is_torch(thing, "Tensor"):
             yield thing
         elif is_searched_further(thing):

@@ -110,8 +110,8 @@ def shares_drawn(
     if with_generator:
         options["generator"] = torch.Generator().manual_seed(seed)
     ids = tokens_in(call_seeded(seed, implementation, many, **options), many)
-    drawn = torch.nn.functional.one_hot(ids.long(), logits.shape[-1])
-    return (drawn.sum(0) * parts / draws).round().long()
+    one_hot = torch.nn.functional.one_hot(ids.long(), logits.shape[-1])
+    return (one_hot.sum(0) * parts / draws).round().long()
 
 
 def drawn_with_generators(implementation: Callable, seeds, logits: Any) -> list[Any]:

@@ -146,30 +146,31 @@ def drawn_as_asked(
     sizes = np.asarray(results["sizes"], dtype=np.int64)
     rows = np.asarray(results["rows"], dtype=np.int64)
     parts = iter(np.split(rows, np.cumsum(sizes.ravel())[:-1]))
-    seen = [[next(parts) for _ in row] for row in sizes]
+    resamples = [[next(parts) for _ in row] for row in sizes]
     counts = np.zeros(n)
-    for arrays in seen:
+    for arrays in resamples:
         counts += np.bincount(arrays[0][arrays[0] < n], minlength=n)[:n]
     expected = counts.sum() / n
     tests = {
         "as many resamples as asked": lambda: (
-            n_resamples <= len(seen) <= n_resamples + MAX_OTHER_CALLS
+            n_resamples <= len(resamples) <= n_resamples + MAX_OTHER_CALLS
         ),
         "each has as many rows as the sample": lambda: (
-            len(seen) > 0 and all(len(a) == n for arrays in seen for a in arrays)
+            len(resamples) > 0 and all(len(a) == n for arrays in resamples for a in arrays)
         ),
         "rows are drawn with replacement": lambda: (
-            sum(len(set(arrays[0].tolist())) < len(arrays[0]) for arrays in seen) > n_resamples // 2
+            sum(len(set(arrays[0].tolist())) < len(arrays[0]) for arrays in resamples)
+            > n_resamples // 2
         ),
         "resamples differ": lambda: (
-            len({tuple(np.sort(arrays[0]).tolist()) for arrays in seen}) > n_resamples // 2
+            len({tuple(np.sort(arrays[0]).tolist()) for arrays in resamples}) > n_resamples // 2
         ),
         # Seven standard deviations: no right answer fails by chance.
         "every row is drawn as often": lambda: bool(
             expected and np.all(np.abs(counts - expected) <= 7 * expected**0.5)
         ),
         "the arrays are resampled together": lambda: all(
-            np.array_equal(arrays[0], array) for arrays in seen for array in arrays[1:]
+            np.array_equal(arrays[0], array) for arrays in resamples for array in arrays[1:]
         ),
     }
     return {name: bool(tests[name]()) for name in properties}

@@ -609,8 +609,8 @@ def replacements(parent: ast.AST, node: ast.AST, names: Names) -> NewNodes:
         kind = DEFAULT if isinstance(parent, ast.arguments) else TRUTH
         yield kind, IN_PLACE_OF.format("another truth value"), ast.Constant(not node.value)
     elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-        called = isinstance(parent, ast.Call) and parent.func is node
-        if not called:
+        is_called = isinstance(parent, ast.Call) and parent.func is node
+        if not is_called:
             for name in names.plain:
                 if name != node.id and node.id in names.plain:
                     yield NAME, IN_PLACE_OF.format("another name"), ast.Name(name, ast.Load())

@@ -339,23 +339,23 @@ def is_softmax_of_one(
         enclosing = [n for n in ast.walk(source.definition) if is_softmax(n)]
         if not any(change.node is inner for softmax in enclosing for inner in ast.walk(softmax)):
             return False
-    seen: list[bool] = []
+    only_ones: list[bool] = []
 
     def look(weights: Any) -> Any:
         """Return a softmax's result, and note whether it holds only ones."""
         array = as_numbers(weights)
         if array is None:
-            seen.append(False)
+            only_ones.append(False)
         else:
             ones = (array == 1) | np.isnan(array)  # NaN where a mask hides the only entry
-            seen.append(array.size > 1 and bool(ones.all()))
+            only_ones.append(array.size > 1 and bool(ones.all()))
         return weights
 
     definition = SoftmaxRewriter().visit(copy.deepcopy(source.definition))
     names = {**source.names, SoftmaxRewriter.NAME: look}
     watching = replace(source, definition=ast.fix_missing_locations(definition), names=names)
     use(watching.compiled())
-    return bool(seen) and all(seen)
+    return bool(only_ones) and all(only_ones)
 
 
 class SoftmaxRewriter(ast.NodeTransformer):

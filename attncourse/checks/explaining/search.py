@@ -308,24 +308,26 @@ class Search:
         composed = [a for a in self.likeliest_first() if a.parts is not None]
         probe = self.cases_in_order[0]
         hidden: list[tuple[Suspect, Suspect]] = []
-        seen = [a for a in composed if self.trial(a, probe).stands_out]
+        showing = [a for a in composed if self.trial(a, probe).stands_out]
         if self.trials[probe].outcome.kind == "raised":  # one of the two raises by itself, too
-            seen = [a for a in seen if self.resembles(a, probe)]
+            showing = [a for a in showing if self.resembles(a, probe)]
         # One of the two shows in the first case. Where it does what the answer does there, the pair
         # is tried first, in a case in which that one alone does not. Where one alone shows and does
         # something else there, so mostly do both: those pairs come last.
-        next_cases = {a: self.first_disagreement(a) for a in seen if self.agrees(a, probe)}
-        seen_mistakes = set(seen)
+        next_cases = {a: self.first_disagreement(a) for a in showing if self.agrees(a, probe)}
+        showing_set = set(showing)
 
         def rank_and_case(pair: tuple[Suspect, Suspect]) -> tuple[int, int]:
-            showing = [a for a in pair if a in seen_mistakes]
-            if len(showing) == 2:
+            of_pair = [a for a in pair if a in showing_set]  # one or both
+            if len(of_pair) == 2:
                 return 2, probe
-            if showing[0] not in next_cases:
+            if of_pair[0] not in next_cases:
                 return 3, probe
-            return (0 if self.fits_right_cases(showing[0]) else 1), next_cases[showing[0]]
+            return (0 if self.fits_right_cases(of_pair[0]) else 1), next_cases[of_pair[0]]
 
-        for a, b in sorted(likely_pairs(seen, composed), key=lambda pair: rank_and_case(pair)[0]):
+        for a, b in sorted(
+            likely_pairs(showing, composed), key=lambda pair: rank_and_case(pair)[0]
+        ):
             if not self.effort.is_left(PAIRS_SHARE):
                 break
             both = combined_suspect(a, b, self.seed)
@@ -684,15 +686,15 @@ class Search:
 
 
 def likely_pairs(
-    seen: list[Suspect], likeliest: list[Suspect]
+    showing: list[Suspect], likeliest: list[Suspect]
 ) -> Iterator[tuple[Suspect, Suspect]]:
-    """Yield each pair of one in ``seen`` and one of ``likeliest`` once, likely pairs first.
+    """Yield each pair of one in ``showing`` and one of ``likeliest`` once, likely pairs first.
 
-    Likely: the product of the two places in ``likeliest`` is small. ``seen`` is a part of it; a
+    Likely: the product of the two places in ``likeliest`` is small. ``showing`` is a part of it; a
     suspect is paired with itself, too.
     """
     rank = {suspect: place + 1 for place, suspect in enumerate(likeliest)}
-    rows, tried = [product([a], likeliest) for a in seen], set()
+    rows, tried = [product([a], likeliest) for a in showing], set()
     for pair in merge(*rows, key=lambda pair: rank[pair[0]] * rank[pair[1]]):
         if (both := frozenset(pair)) not in tried:
             tried.add(both)

@@ -47,11 +47,11 @@ def missing_default_mistake(exercise: Exercise, function: str, names: list[str])
     if not set(names) <= set(defaults):
         text = f"{function}() asks for {' and '.join(names)} as well"
         return signature_mistake(exercise, function, text)
-    listed = " and ".join(names)
+    names_in_words = " and ".join(names)
     written = ", ".join(f"{name}={default_as_code(defaults[name])}" for name in names)
     return Mistake(
-        f"no default for {listed}",
-        f"Your signature asks for {listed} in every call. The exercise lets "
+        f"no default for {names_in_words}",
+        f"Your signature asks for {names_in_words} in every call. The exercise lets "
         f"{'it' if len(names) == 1 else 'them'} be left out: write `{written}`.",
     )
 

@@ -382,9 +382,9 @@ class CellRuns:
 
         Return its run, or None if no cell did. If the name gets no value now, it keeps the old one.
         """
-        if (taken := self.binding_of(name)) is None:
+        if (binding := self.binding_of(name)) is None:
             return None
-        run, statement = taken
+        run, statement = binding
         before = self.names.pop(name)
         for earlier in run.statements[: run.statements.index(statement) + 1]:
             with suppress(Exception, SystemExit):
@@ -591,8 +591,8 @@ class UnboundAnswers(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """Return a call, rewritten if it is one of ``check`` or ``examine``."""
-        called = getattr(node.func, "attr", getattr(node.func, "id", ""))
-        if called in ("check", "examine"):
+        function_name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        if function_name in ("check", "examine"):
             node.args[1:2] = [lookup_expression(value) for value in node.args[1:2]]
             for keyword in node.keywords:
                 if keyword.arg == "implementation":

@@ -154,8 +154,8 @@ class Verdict:
             return ""
         worth = "That alone earns no point yet"
         if self.worth:
-            lost = points_in_words(self.possible - self.earned)
-            worth = f"That is worth {self.worth} of the {lost} lost"
+            points_lost = points_in_words(self.possible - self.earned)
+            worth = f"That is worth {self.worth} of the {points_lost} lost"
         return f"{worth}; what is left after it: {self.rest}."
 
     @property
@@ -224,8 +224,8 @@ class Verdict:
         waiting = [c for c in self.criteria if c.waits]  # all of them for the same reason
         if waiting:
             joined.append(f"  – {waiting[0].brief}: {criterion_names(waiting)}")
-        if held := [c for c in self.criteria if c.passed]:
-            joined.append(f"  ✓ {criterion_names(held)}")
+        if passed := [c for c in self.criteria if c.passed]:
+            joined.append(f"  ✓ {criterion_names(passed)}")
         room = max(room - len(joined), 1)
         lines = [f"  ✗ {criterion_with_points(c)}" for c in at_fault]
         for place, criterion in enumerate(at_fault[1:], 1):

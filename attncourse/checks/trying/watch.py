@@ -275,15 +275,15 @@ def python_functions(name: str) -> list[types.FunctionType]:
 
     One that was found once stays among them, even if its module is removed or changed.
     """
-    seen = _functions_found.setdefault(name, [])
+    functions = _functions_found.setdefault(name, [])
     for module, path in PYTHON_FUNCTIONS.get(name, ()):
         if module in sys.modules:
             with suppress(AttributeError):
                 function = attrgetter(path)(sys.modules[module])
                 plain = isinstance(function, types.FunctionType) and function.__closure__ is None
-                if plain and function not in seen:  # another body has no place for a closure
-                    seen.append(function)
-    return seen
+                if plain and function not in functions:  # another body has no place for a closure
+                    functions.append(function)
+    return functions
 
 
 _functions_found: dict[str, list[types.FunctionType]] = {}

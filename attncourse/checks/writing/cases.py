@@ -136,11 +136,13 @@ class CaseTable:
 
         Arguments that are drawn are positional; others in ``row.arguments`` are keywords.
         """
-        drawn = {name: value for name, value in row.arguments.items() if isinstance(value, Drawn)}
-        fixed_arguments = {
-            name: value for name, value in row.arguments.items() if name not in drawn
+        drawn_arguments = {
+            name: value for name, value in row.arguments.items() if isinstance(value, Drawn)
         }
-        args = self.arguments(rng, {**self.spec, **drawn}, row)
+        fixed_arguments = {
+            name: value for name, value in row.arguments.items() if name not in drawn_arguments
+        }
+        args = self.arguments(rng, {**self.spec, **drawn_arguments}, row)
         return Case(tuple(args.values()), fixed_arguments, note=row.note, use=row.use or call_it)
 
     def arguments(self, rng: Rng, spec: Mapping, row: Row) -> dict[str, Any]:

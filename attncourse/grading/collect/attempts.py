@@ -138,14 +138,14 @@ def choose_attempt(attempts: list[HandIn], name: str, assignments: list[str]) ->
     owned = files[piece]
     data, inner = unpack_notebook(owned.item.read(), name)
     shown_path = piece.shown + (inner and f", in it {inner}")
-    called = f"{name}.ipynb"
+    file_name = f"{name}.ipynb"
     if not (inner or piece.name.endswith(".ipynb")):
         try:
             require_notebook(data, piece, name)
         except Ungraded:
-            called = safe_file_name(piece.path.name)
+            file_name = safe_file_name(piece.path.name)
     late = any(owned.claim.late for owned in attempt.files)
-    return Chosen(owned, shown_path, data, called, attempt.time, late, len(attempts))
+    return Chosen(owned, shown_path, data, file_name, attempt.time, late, len(attempts))
 
 
 def safe_file_name(name: str) -> str:

@@ -84,8 +84,8 @@ def collect_downloads(
     folders.require_known(name, assignments)
     zone = zone_of(read_settings(course))
     rosters = [roster] if isinstance(roster, Path) else list(roster or ())
-    listed = read_rosters(rosters, trust)
-    people = class_to_collect_for(course, listed, db, closed=bool(roster), trust=trust)
+    members = read_rosters(rosters, trust)
+    people = class_to_collect_for(course, members, db, closed=bool(roster), trust=trust)
     if groups or (course / GROUPS_FILE).is_file():
         people = with_groups(people, groups or course / GROUPS_FILE, name)
     collected = Collected(zone=zone)
@@ -93,7 +93,7 @@ def collect_downloads(
         f"{path} has no names: whose a file is, its numbers and ids alone say"
         for path in rosters
         if not any(
-            member.full_names for member in listed if member.row.startswith(f"{path.name}, ")
+            member.full_names for member in members if member.row.startswith(f"{path.name}, ")
         )
     ]
     sorting = Sorting(name, people, collected.left, collected.remarks)
@@ -199,15 +199,15 @@ def require_this_class(sorting: Sorting, rosters: list[Path]) -> None:
         and not sorting.people.ids_with_similar_name(owner_claim.names[0])
     }
     if len(strangers) >= MIN_STRANGERS:
-        listed = ", ".join(str(path) for path in rosters)
+        paths = ", ".join(str(path) for path in rosters)
         raise UserError(
             f"none of the {len(strangers)} people in this download is one of the "
-            f"{len(sorting.people.members)} on {listed}: is it another term's or another course's?"
+            f"{len(sorting.people.members)} on {paths}: is it another term's or another course's?"
         )
 
 
 def class_to_collect_for(
-    course: Path, listed: list[Member], db: str | None, *, closed: bool, trust: str = ""
+    course: Path, roster_members: list[Member], db: str | None, *, closed: bool, trust: str = ""
 ) -> Class:
     """Return the class: whom the roster lists or, without one, whom gradebook and folders know."""
     recorded: list[Person] = []
@@ -215,7 +215,7 @@ def class_to_collect_for(
         with gradebook_to_read(course, db) as connection:
             recorded = read_people(connection)
     if closed:
-        members = with_known_ids(listed, recorded, trust)
+        members = with_known_ids(roster_members, recorded, trust)
     else:
         people = (*recorded, *map(Person, folders.folders_in(course / "submitted")))
         members = [Member(person) for person in people]

@@ -47,22 +47,25 @@ def columns_of(head: list[str], rows: list[list[str]]) -> Columns:
     }
     counted = "id" if {"section", "sis login id"} & set(titles) else "number"
     columns[counted] = [n for n in columns[counted] if titles[n] != "id"]
-    cells = {n: seen for n in range(len(head)) if (seen := first_cells(rows, n))}
-    if people := [n for n, seen in cells.items() if are_numbered(seen)]:  # in German, headed ID
+    cells = {n: samples for n in range(len(head)) if (samples := first_cells(rows, n))}
+    # In German worksheets the column of people's numbers is headed ID.
+    if people := [n for n, samples in cells.items() if are_numbered(samples)]:
         columns = {kind: [n for n in places if n not in people] for kind, places in columns.items()}
         columns["participant"] = people[:1]
     for kind, fits in (("email", are_addresses), ("at", are_times), ("name", are_whole_names)):
         kinds = NAME_COLUMNS if kind == "name" else (kind,)
         if not any(columns[name] for name in kinds):
-            taken = {n for places in columns.values() for n in places}
-            columns[kind] = [n for n, seen in cells.items() if n not in taken and fits(seen)][:1]
+            columns_used = {n for places in columns.values() for n in places}
+            columns[kind] = [
+                n for n, samples in cells.items() if n not in columns_used and fits(samples)
+            ][:1]
     return columns
 
 
 def first_cells(rows: list[list[str]], n: int) -> list[str]:
     """Return the first few cells of column ``n`` that hold something."""
-    seen = (row[n].strip() for row in rows if n < len(row))
-    return [cell for cell in seen if cell.strip("-–")][:MIN_ROWS_TO_TELL]
+    texts = (row[n].strip() for row in rows if n < len(row))
+    return [cell for cell in texts if cell.strip("-–")][:MIN_ROWS_TO_TELL]
 
 
 def are_numbered(cells: list[str]) -> bool:

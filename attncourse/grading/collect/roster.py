@@ -178,10 +178,10 @@ class Class:
 
 def read_rosters(paths: Iterable[Path], trust: str = "") -> list[Member]:
     """Return the members of several lists; the first list that has a person gives the id."""
-    listed: list[Member] = []
+    members: list[Member] = []
     for path in paths:
-        listed += with_known_ids(read_roster(path), listed, trust)
-    return listed
+        members += with_known_ids(read_roster(path), members, trust)
+    return members
 
 
 def read_roster(path: Path) -> list[Member]:
@@ -192,8 +192,8 @@ def read_roster(path: Path) -> list[Member]:
     if not any(columns[kind] for kind in NUMBER_COLUMNS):
         if columns["participant"] and not columns["name"]:
             raise UserError(f"{path} has no names, only numbers: {REVEAL_HINT}")
-        seen = one_line(", ".join(head), 80) or "nothing"
-        raise UserError(f"{path} is no roster: {EXPECTED_COLUMNS}; found {seen}")
+        titles = one_line(", ".join(head), 80) or "nothing"
+        raise UserError(f"{path} is no roster: {EXPECTED_COLUMNS}; found {titles}")
     seen_members: dict[str, tuple[int, Member]] = {}
     for number, row in enumerate(rows, start=2):
         cells = {k: [row[n].strip() for n in ns if n < len(row)] for k, ns in columns.items()}

@@ -133,10 +133,12 @@ def nobodys_files(course: Path, name: str) -> list[str]:
 def student_folders(folder: Path, *, places: bool) -> list[str]:
     """Return what is a student's folder in ``submitted``, or a link to one, and what is not."""
     with os.scandir(folder) as entries:
-        seen = [entry for entry in entries if entry.name[0] != "."]
-        real = {e.name for e in seen if e.is_dir(follow_symlinks=False)}
-    links = {e.name for e in seen if e.is_symlink() and not Path(e).is_file()}  # or to themselves
-    return sorted(e.name for e in seen if (e.name in real | links) == places)
+        visible_entries = [entry for entry in entries if entry.name[0] != "."]
+        real = {e.name for e in visible_entries if e.is_dir(follow_symlinks=False)}
+    links = {
+        e.name for e in visible_entries if e.is_symlink() and not Path(e).is_file()
+    }  # or to themselves
+    return sorted(e.name for e in visible_entries if (e.name in real | links) == places)
 
 
 def read_submissions(course: Path, name: str, students: list[str]) -> Iterator[Submission]:

@@ -140,12 +140,12 @@ def files_below(home: Path, skipped: set[str], closed: list[HandedFile]) -> Iter
         if not folder.parts and not home.is_dir():
             return
         try:
-            listed = folder_entries(home / folder, entries_left)
+            entries = folder_entries(home / folder, entries_left)
         except PermissionError:
             closed.append(HandedFile(folder if folder.parts else PurePosixPath(home.name)))
             continue
-        entries_left -= len(listed)
-        for entry, time in listed:
+        entries_left -= len(entries)
+        for entry, time in entries:
             path = folder / entry.name
             if entry.name.startswith(".") or entry.name in IGNORED_FILE_NAMES:
                 continue

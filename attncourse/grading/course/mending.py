@@ -95,8 +95,8 @@ def functions_to_mend(chapter: str, number: int, seed: int) -> list[Drill]:
             f"{chapter} has no drills; there are some for {', '.join(having) or 'none'}"
         )
     chosen: list[Drill] = []
-    drawn = ordered_drills(every, seed=seed)
-    for drill in sorted(drawn, key=needs_functions):  # those that need none are in nobody's way
+    drills = ordered_drills(every, seed=seed)
+    for drill in sorted(drills, key=needs_functions):  # those that need none are in nobody's way
         if not any(is_in_the_way(drill, chosen_drill) for chosen_drill in chosen):
             chosen.append(drill)
     if number > len(chosen):

@@ -53,8 +53,8 @@ class ExerciseFeedback:
             return "not attempted"
         wrong = [v for v in self.verdicts if not v.get("passed")]
         reasons = [v.get("mistake") or v.get("symptom") or v.get("reason") for v in wrong]
-        lost = self.further is not None and self.further.points < self.further.maximum
-        reasons = reasons or self.remarks or ([FURTHER] if lost else [])
+        is_further_lost = self.further is not None and self.further.points < self.further.maximum
+        reasons = reasons or self.remarks or ([FURTHER] if is_further_lost else [])
         return harmless_message(next((text for text in reasons if text), ""))
 
 
@@ -139,11 +139,11 @@ def text_cells_joined(cells: list[Cell], stub: str) -> list[Cell]:
 
 
 def other_cells(
-    assignment: Assignment, cells: Cells, seen: list[ExerciseFeedback]
+    assignment: Assignment, cells: Cells, feedback: list[ExerciseFeedback]
 ) -> Iterator[Cell]:
     """Yield the student's own cells that are in no exercise's answers: helpers, experiments."""
     released_texts = given_texts(assignment)
-    used = {cell.source for exercise in seen for cell in exercise.answers}
+    used = {cell.source for exercise in feedback for cell in exercise.answers}
     parts = parts_in_order(cells, assignment)[0]
     students_own = [
         part for part in parts if part.runs and bare_text(part.cell.source) not in released_texts

@@ -159,17 +159,17 @@ def require_own_download(course: Path, name: str, download: Path, pattern: re.Pa
     assignments = folders_in(course / "solutions")
     with zipfile.ZipFile(download) as archive:
         filenames = [m for m in archive.namelist() if m.endswith(".ipynb")]
-    called: Counter[str] = Counter()
+    n_notebooks: Counter[str] = Counter()
     for filename in filenames:
         place = download_place(filename, pattern)
         handed = PurePosixPath(filename.rpartition(place.prefix)[2] if place else filename)
         likely = [a for a in assignments if handed.name.casefold().startswith(a.casefold())]
-        called.update([max(likely, key=len)] if likely else [])
-    most = max(called, key=lambda assignment: called[assignment], default=name)
-    if called[most] > called[name]:
+        n_notebooks.update([max(likely, key=len)] if likely else [])
+    most = max(n_notebooks, key=lambda assignment: n_notebooks[assignment], default=name)
+    if n_notebooks[most] > n_notebooks[name]:
         raise UserError(
-            f"{download} is {most}'s: {called[most]} notebooks in it are called so, and "
-            f"{called[name]} {name}; attncourse feedback {most} --download {download}"
+            f"{download} is {most}'s: {n_notebooks[most]} notebooks in it are called so, and "
+            f"{n_notebooks[name]} {name}; attncourse feedback {most} --download {download}"
         )
 
 
@@ -221,16 +221,16 @@ def owners_of(
         p.student: name_spellings(p.person.full_name) | name_spellings(p.person.id) for p in pages
     }
     parts = {p.student: name_words(f"{p.person.full_name} {p.person.id}") for p in pages}
-    shown = {place: (name_spellings(place.who), name_words(place.who)) for place in places}
-    named = {
+    place_names = {place: (name_spellings(place.who), name_words(place.who)) for place in places}
+    students_named = {
         place: {s for s in names if spellings & names[s] or pieces & parts[s]}
-        for place, (spellings, pieces) in shown.items()
+        for place, (spellings, pieces) in place_names.items()
     }
     fits: tuple[Callable[[str, Home], bool], ...] = (
         lambda s, place: place.key == came_as.get(s),
-        lambda s, place: bool(files[s] & places[place]) and s in named[place],
-        lambda s, place: bool(files[s] & places[place]) and not named[place],
-        lambda s, place: bool(shown[place][0] & names[s]),
+        lambda s, place: bool(files[s] & places[place]) and s in students_named[place],
+        lambda s, place: bool(files[s] & places[place]) and not students_named[place],
+        lambda s, place: bool(place_names[place][0] & names[s]),
     )
     homes: dict[str, Home] = {}
     for fit in fits:  # the surest first: a place that it gives to one student is no other's

@@ -176,8 +176,8 @@ def wrong_answers_called(
     our_sources, earlier = our_answers(assignment), wrong[: wrong.index(name)]
     # An earlier answer may be wrong as well: what ours reads stands for what it reads.
     instead = {earlier_name: names_loaded(our_sources[earlier_name]) for earlier_name in earlier}
-    seen = names_reached([name], names_touched_by_cells(steps), instead)
-    return tuple(earlier_name for earlier_name in earlier if earlier_name in seen)
+    reached = names_reached([name], names_touched_by_cells(steps), instead)
+    return tuple(earlier_name for earlier_name in earlier if earlier_name in reached)
 
 
 def steps_with_ours(

@@ -92,10 +92,10 @@ def unforeseen_remarks(
 
 
 def unexplained_losses(
-    cells: dict[str, CellResult], others: list[str], seen: Collection[tuple[str, str]]
+    cells: dict[str, CellResult], others: list[str], mistakes: Collection[tuple[str, str]]
 ) -> list[str]:
     """Return why points are missing, for exercises that neither ``others`` nor a mistake names."""
-    names = " ".join([*others, *(exercise_of(target) for target, _ in seen)])
+    names = " ".join([*others, *(exercise_of(target) for target, _ in mistakes)])
     lost = {}
     for grade_id, cell in cells.items():
         if cell.points < cell.maximum:

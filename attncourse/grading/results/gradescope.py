@@ -74,7 +74,7 @@ def gradescope_tests(r: StudentResult, report: Report | None) -> Iterator[dict[s
             texts.insert(0, "The points were given by a person.")
         if name in r.waiting:
             texts.insert(0, "Waits for a person's score.")
-        seen = dict.fromkeys(v.get("mistake") for v in verdicts)
+        mistakes = dict.fromkeys(v.get("mistake") for v in verdicts)
         yield {
             "name": fitted_text(name),
             "number": str(place),
@@ -83,7 +83,7 @@ def gradescope_tests(r: StudentResult, report: Report | None) -> Iterator[dict[s
             "status": "passed" if cell.points >= cell.maximum else "failed",
             "output": fitted_text("\n\n".join(t for t in texts if t)),
             "output_format": "text",
-            "tags": [fitted_text(m) for m in seen if m],
+            "tags": [fitted_text(m) for m in mistakes if m],
             "visibility": "visible",
         }
 

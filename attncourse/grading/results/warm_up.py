@@ -85,8 +85,8 @@ def write_warm_up(course: Path, summary: Summary, place: Path | None = None) -> 
 
 def frequent_mistakes(summary: Summary) -> list[tuple[tuple[str, str], int]]:
     """Return mistakes of at least ``MIN_STUDENTS`` submissions, the most frequent first."""
-    seen = most_frequent_first(result.mistakes for result in summary.results.results)
-    return [(mistake, students) for mistake, students in seen if students >= MIN_STUDENTS]
+    by_frequency = most_frequent_first(result.mistakes for result in summary.results.results)
+    return [(mistake, students) for mistake, students in by_frequency if students >= MIN_STUDENTS]
 
 
 def warm_ups(frequent: Iterable[tuple[tuple[str, str], int]]) -> Iterator[WarmUp]:

@@ -66,11 +66,11 @@ def assemble_package(
     notebooks: Sequence[Path],
     folder: Path,
     limits: Limits,
-    seen: Callable[[int, int, str], None] = lambda *_: None,
+    on_judged: Callable[[int, int, str], None] = lambda *_: None,
 ) -> Assembled:
     """Write the package ``mine`` of what these notebooks hold to ``folder``; return what was made.
 
-    ``seen`` is called for each notebook that has been judged. Raises ``UserError`` for two
+    ``on_judged`` is called for each notebook that has been judged. Raises ``UserError`` for two
     notebooks of one chapter, for two students' notebooks, for one of another version of the course,
     and for a folder that holds anything else.
     """
@@ -104,7 +104,7 @@ def assemble_package(
         chapters[stem] = ChapterParts(
             stem, path, definitions_in(cells), why_unusable_answers(report, cells), needed_by_name
         )
-        seen(number, len(read), path.name)
+        on_judged(number, len(read), path.name)
     chapters_mended = parts_given_right_ones(
         parts_that_fit([chapters[s] for s in STEMS if s in chapters], limits), limits
     )

@@ -133,11 +133,11 @@ def own_notebooks(folder: Path) -> tuple[list[OwnNotebook], list[str]]:
 
 
 def folder_progress(
-    folder: Path, limits: Limits, seen: Callable[[int, int, str], None] = lambda *_: None
+    folder: Path, limits: Limits, on_judged: Callable[[int, int, str], None] = lambda *_: None
 ) -> FolderProgress:
     """Return the progress that the notebooks in and below a folder show.
 
-    If two notebooks hold an exercise, the better answer counts. ``seen`` is called for each
+    If two notebooks hold an exercise, the better answer counts. ``on_judged`` is called for each
     notebook that has been judged: how many, of how many, and its name. Raises ``UserError`` for a
     folder without a notebook of the course.
     """
@@ -158,7 +158,7 @@ def folder_progress(
         waiting |= {
             f"{stem}.{name}" for name in answered_questions(cells)
         } & question_points().keys()
-        seen(number, len(notebooks), path.name)
+        on_judged(number, len(notebooks), path.name)
     reached = reached_in_folder(folder)
     return FolderProgress(states, places, tuple(left_out), reached, frozenset(waiting))
 

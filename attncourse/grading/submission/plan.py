@@ -63,10 +63,10 @@ def plan(cells: Cells, assignment: Assignment) -> tuple[list[Step], list[str]]:
                 name = f"cell {entry.grade_id or 'given'}"
                 steps.append(Step(name, python_alone(entry.source), "given"))
         elif entry.runs:
-            source, lost = without_magics(entry.cell.source)
+            source, skipped_lines = without_magics(entry.cell.source)
             kind = "given" if bare_text(entry.cell.source) in released else "cell"
             steps.append(Step(entry.name, source, kind))
-            notes += [f"{entry.name}: {note}" for note in lost]
+            notes += [f"{entry.name}: {note}" for note in skipped_lines]
     return steps, notes
 
 
@@ -91,11 +91,11 @@ def lay_out(cells: Cells, assignment: Assignment) -> tuple[list[PlanEntry], list
         names = names_in_cell(as_released(test))
         if names is None or any(names):
             visible_tests.add(grade_id)
-    lost = [grade_id for grade_id in assignment.tests if grade_id in visible_tests - copies]
-    if lost and assignment.released:
+    lost_tests = [grade_id for grade_id in assignment.tests if grade_id in visible_tests - copies]
+    if lost_tests and assignment.released:
         notes = [
             *notes,
-            other_assignment_note(cells, assignment) or f"{PUT_BACK}: {', '.join(lost)}",
+            other_assignment_note(cells, assignment) or f"{PUT_BACK}: {', '.join(lost_tests)}",
         ]
     return entries, notes
 

@@ -59,9 +59,11 @@ def prose_of_questions(
     They are the student's prose beside the question, else all long prose beside no question.
     """
     beside = {n: prose_beside(places, prose, n) for n in unanswered}
-    taken = {index for several in beside.values() for index in several}
+    parts_beside = {index for several in beside.values() for index in several}
     rest = [
-        index for index, words in prose.items() if words >= MIN_PROSE_WORDS and index not in taken
+        index
+        for index, words in prose.items()
+        if words >= MIN_PROSE_WORDS and index not in parts_beside
     ]
     return {n: several or rest for n, several in beside.items() if several or rest}
 
@@ -224,17 +226,17 @@ def is_prose(cell: Cell) -> bool:
     return not STATEMENT.search(cell.source) if tree is None else all(map(is_text, tree.body))
 
 
-def answer_in_one(parts: list[Part], cell: Cell, several: list[int]) -> tuple[int, Part]:
+def answer_in_one(parts: list[Part], cell: Cell, places: list[int]) -> tuple[int, Part]:
     """Return the index of a question's part, and that part with all of the answer in it.
 
-    ``several`` are the parts that hold the answer.
+    ``places`` are the parts that hold the answer.
     """
     marked = marked_parts(parts, cell)
-    place = marked[0] if marked else several[0]
+    place = marked[0] if marked else places[0]
     released_text = parts[place].cell.source.replace(EMPTY, "").rstrip() if marked else ""
     texts = [
         released_text,
-        *(parts[index].cell.source.strip() for index in several if index != place),
+        *(parts[index].cell.source.strip() for index in places if index != place),
     ]
     if not marked:
         texts.append(parts[place].cell.source.strip())

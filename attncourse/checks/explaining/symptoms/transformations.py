@@ -355,10 +355,10 @@ def size_power_words(wrong: list[Pair], factors: list[float]) -> str | None:
                 if len(getattr(value, "shape", ())) >= -axis:
                     sizes.setdefault((name, axis), []).append(value.shape[axis])
     for power, words in POWERS.items():
-        for (name, axis), seen in sizes.items():
-            if len(seen) != len(factors) or len(set(seen)) == 1 or min(seen) < 1:
+        for (name, axis), values in sizes.items():
+            if len(values) != len(factors) or len(set(values)) == 1 or min(values) < 1:
                 continue
-            if np.allclose(np.array(seen, float) ** power, factors, rtol=1e-5):
+            if np.allclose(np.array(values, float) ** power, factors, rtol=1e-5):
                 whose = f"argument {name + 1}" if isinstance(name, int) else name
                 quantity = f"the size of the {AXIS_NAMES[axis]} axis of {whose}" if axis else whose
                 return f"the expected one times {words.format('s')}, where s is {quantity}"
