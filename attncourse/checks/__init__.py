@@ -251,8 +251,10 @@ def bank_of(stem: str, module: str = "") -> Any:
     except ModuleNotFoundError as missing:
         if missing.name not in BROUGHT_BY:
             raise
-        number, way = STEMS.index(stem) + 1, BROUGHT_BY[missing.name]
-        sentence = f"chapter {number} takes {missing.name}, which is not installed: {way}"
+        number, how_to_install = STEMS.index(stem) + 1, BROUGHT_BY[missing.name]
+        sentence = (
+            f"chapter {number} takes {missing.name}, which is not installed: {how_to_install}"
+        )
         raise ModuleNotFoundError(sentence, name=missing.name) from None
 
 
@@ -266,8 +268,8 @@ def find_exercise(target: str, variant: str = "") -> Exercise:
         for exercise in chapter(stem):
             if exercise.target == target:
                 return find_variant(exercise, variant) if variant else exercise
-    near = difflib.get_close_matches(str(target), exercises(), n=3, cutoff=0.4)
-    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+    similar_targets = difflib.get_close_matches(str(target), exercises(), n=3, cutoff=0.4)
+    hint = f"; did you mean {' or '.join(map(repr, similar_targets))}?" if similar_targets else ""
     raise ValueError(f"no exercise is called {target!r}{hint}")
 
 

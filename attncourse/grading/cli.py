@@ -158,9 +158,9 @@ def progress(
     from attncourse.grading.student.progress import folder_progress as progress_in
     from attncourse.grading.student.progress import progress_table, summary
 
-    aside = Console(stderr=True, soft_wrap=True)
-    with ending_at_ctrl_c("nothing was changed"), aside.status("reading …"):
-        progress_of_folder = progress_in(folder, Limits.of(timeout), step_printer(aside))
+    error_console = Console(stderr=True, soft_wrap=True)
+    with ending_at_ctrl_c("nothing was changed"), error_console.status("reading …"):
+        progress_of_folder = progress_in(folder, Limits.of(timeout), step_printer(error_console))
     Console().print(progress_table(progress_of_folder))
     print_lines(summary(progress_of_folder))
     for reason in progress_of_folder.left_out:
@@ -201,13 +201,13 @@ def assemble(
 
     from attncourse.grading.student.assemble import assemble_package as make
 
-    aside = Console(stderr=True, soft_wrap=True)
-    with ending_at_ctrl_c("nothing was written"), aside.status("judging …"):
+    error_console = Console(stderr=True, soft_wrap=True)
+    with ending_at_ctrl_c("nothing was written"), error_console.status("judging …"):
         assembled = make(
             notebooks,
             output,
             Limits.of(timeout),
-            step_printer(aside),
+            step_printer(error_console),
         )
     print_lines(str(assembled))
 

@@ -267,7 +267,7 @@ def untouched_answers(notebook: str) -> dict[str, bool]:
                 cell_node: Any = from_dict(
                     {**cell, "source": "".join(cell["source"]), "outputs": []}
                 )
-                same = marks.get("checksum") == compute_checksum(cell_node)
+                is_same_checksum = marks.get("checksum") == compute_checksum(cell_node)
                 # Never a task, as nbgrader has it: a person looks at each.
-                untouched[marks["grade_id"]] = same and not marks.get("task")
+                untouched[marks["grade_id"]] = is_same_checksum and not marks.get("task")
     return untouched

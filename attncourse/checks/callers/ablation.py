@@ -41,9 +41,13 @@ def call_on_llama(
         block.register_forward_hook(lambda block, args_in, x: None)
     hooks = hooks_of(model)
     result = implementation(model, *args)
-    same = hooks_of(model) == hooks
+    has_same_hooks = hooks_of(model) == hooks
     with torch.no_grad():
-        return {NAME_OF_RESULT: result, NAME_OF_MODEL: model(args[1]), NAME_OF_HOOKS_KEPT: same}
+        return {
+            NAME_OF_RESULT: result,
+            NAME_OF_MODEL: model(args[1]),
+            NAME_OF_HOOKS_KEPT: has_same_hooks,
+        }
 
 
 def hooks_of(model: Any) -> list[dict]:

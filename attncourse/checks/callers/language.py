@@ -137,11 +137,13 @@ def drawn_with_generators(implementation: Callable, seeds, logits: Any) -> list[
 
 def decided_by_generators(ids: list[Any]) -> dict[str, bool]:
     """Return four facts: whether the generator, or torch's own without one, decides the tokens."""
-    free, again, first, same_seed, other_seed, first_again = (plain_tensor(drawn) for drawn in ids)
+    without_one, without_one_again, first, same_seed, other_seed, first_again = (
+        plain_tensor(drawn) for drawn in ids
+    )
     return {
         "equal generators draw the same tokens": bool((first == same_seed).all()),
         "other generators draw other tokens": bool((first != other_seed).any()),
-        "without one torch's own numbers decide": bool((free != again).any()),
+        "without one torch's own numbers decide": bool((without_one != without_one_again).any()),
         "a generator that goes on draws other tokens": bool((first != first_again).any()),
     }
 

@@ -218,9 +218,9 @@ def usual_repairs(parent: ast.AST, node: Any, names: Names) -> NewNodes:
     if isinstance(node, ast.Call):
         name = method_name(node)
         if name in ARRAY_MAKERS:
-            rest = [k for k in node.keywords if k.arg != "dtype"]
+            other_keywords = [k for k in node.keywords if k.arg != "dtype"]
             floats = ast.keyword("dtype", ast.Name("float", ast.Load()))
-            yield DTYPE, "With another dtype in {}", like(node, keywords=[*rest, floats])
+            yield DTYPE, "With another dtype in {}", like(node, keywords=[*other_keywords, floats])
         if name in BOUNDS and isinstance(node.func, ast.Attribute):
             inner = node.args[0] if is_module(node.func.value) and node.args else node.func.value
             yield BOUND, f"Without `{name}` in {{}}", inner
@@ -714,8 +714,8 @@ def shortenings(parent: ast.AST, node: ast.AST, names: Names) -> NewNodes:
         yield TOO_MUCH, "Without the sign in front of {}", node.operand
     elif isinstance(node, ast.Call):
         for keyword in node.keywords:
-            rest = [k for k in node.keywords if k is not keyword]
-            yield TOO_MUCH, f"Without `{keyword.arg}` in {{}}", like(node, keywords=rest)
+            other_keywords = [k for k in node.keywords if k is not keyword]
+            yield TOO_MUCH, f"Without `{keyword.arg}` in {{}}", like(node, keywords=other_keywords)
         if len(node.args) > 1:
             yield TOO_MUCH, "Without the last argument in {}", like(node, args=node.args[:-1])
     elif isinstance(node, ast.Slice) and (node.lower or node.upper or node.step):
@@ -734,8 +734,8 @@ def additions(parent: ast.AST, node: ast.AST, names: Names) -> NewNodes:
         for word in ("keepdim", "keepdims"):
             added = [*node.keywords, ast.keyword(word, ast.Constant(True))]
             yield MISSING_PART, "With the axis kept in {}", like(node, keywords=added)
-        last = [*node.keywords, ast.keyword("axis", ast.Constant(-1))]
-        yield MISSING_PART, "With an axis named in {}", like(node, keywords=last)
+        keywords_with_axis = [*node.keywords, ast.keyword("axis", ast.Constant(-1))]
+        yield MISSING_PART, "With an axis named in {}", like(node, keywords=keywords_with_axis)
     if not isinstance(node, ast.expr) or not is_value_used(parent, node):
         return
     constant_1 = ast.Constant(1)

@@ -234,8 +234,8 @@ def claims_of_two_mistakes(search: Search) -> Iterator[Claim]:
         if not search.has_rival(second, first):
             alone = search.all_trials(first), search.all_trials(second)
             finding = replace(finding, rest=second.mistake.name, alone=alone)
-        if both := combined_suspect(*pair, search.seed):
-            yield Claim(finding, Search.agrees_everywhere, (both,), search.wrong_cases)
+        if combined := combined_suspect(*pair, search.seed):
+            yield Claim(finding, Search.agrees_everywhere, (combined,), search.wrong_cases)
 
 
 def further_claims(search: Search, answer: Answer) -> Iterator[Claim]:

@@ -92,8 +92,12 @@ def case_with_argument(case: Case, key: int | str, new: Any) -> Case:
 
 def is_exchangeable(value: Any, new: Any) -> bool:
     """True if two values have one type and one shape, differ, and are no functions."""
-    alike = type(value) is type(new) and getattr(value, "shape", ()) == getattr(new, "shape", ())
-    return alike and value is not None and not callable(value) and not is_unchanged(value, new)
+    is_same_kind = type(value) is type(new) and getattr(value, "shape", ()) == getattr(
+        new, "shape", ()
+    )
+    return (
+        is_same_kind and value is not None and not callable(value) and not is_unchanged(value, new)
+    )
 
 
 def same_numbers(a: Outcome, b: Outcome | ReferenceOutcome) -> bool:

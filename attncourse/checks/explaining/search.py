@@ -186,13 +186,13 @@ class Search:
         Sizes of a family that agree in the first case become suspects for all later steps.
         """
         yield from filter(self.agrees_everywhere, self.suspects)
-        near = []
+        family_suspects = []
         for suspect in self.family_suspects():
             if self.agrees_everywhere(suspect):
                 yield suspect
             if self.agrees(suspect, self.cases_in_order[0]):
-                near.append(suspect)
-        self.suspects = (*self.suspects, *near)
+                family_suspects.append(suspect)
+        self.suspects = (*self.suspects, *family_suspects)
 
     def mistake_in_returned(self) -> Suspect | None:
         """Return the mistake in those cases that a wrong signature lets be called, or None."""
@@ -330,11 +330,11 @@ class Search:
         ):
             if not self.effort.is_left(PAIRS_SHARE):
                 break
-            both = combined_suspect(a, b, self.seed)
+            combined = combined_suspect(a, b, self.seed)
             case = rank_and_case((a, b))[1]
-            if both is None or not self.seems_to_agree(both, case):
+            if combined is None or not self.seems_to_agree(combined, case):
                 continue
-            if not self.agrees_everywhere(both):
+            if not self.agrees_everywhere(combined):
                 continue
             fitting = self.fits_right_cases(a) + self.fits_right_cases(b)
             if fitting == 2:
@@ -364,10 +364,10 @@ class Search:
         for third in self.suspects:
             if third.mistake.name in both_names or third.parts is None:
                 continue
-            both = combined_suspect(third, partner, self.seed)
-            if both is None or not self.seems_to_agree(both, order[0]):
+            combined = combined_suspect(third, partner, self.seed)
+            if combined is None or not self.seems_to_agree(combined, order[0]):
                 continue
-            if not all(self.agrees(both, i) for i in order):
+            if not all(self.agrees(combined, i) for i in order):
                 continue
             if not all(
                 same_behaviour(self.trial(third, i).outcome, self.trial(suspect, i).outcome)
@@ -599,8 +599,8 @@ class Search:
         if not others:
             return False
         symptom = symptom_beside_mistake(self.trials_beside(suspect))
-        alike = all(p.right for p in number_pairs(self.trials_beside(suspect, others)))
-        return alike or not (symptom and symptom.sure)
+        is_right_elsewhere = all(p.right for p in number_pairs(self.trials_beside(suspect, others)))
+        return is_right_elsewhere or not (symptom and symptom.sure)
 
     def stands_beside(self, suspect: Suspect, rest: str) -> bool:
         """True if a mistake explains enough and is not refuted, and ``rest``, if any, is left."""
@@ -630,8 +630,8 @@ class Search:
     def is_one_truth_value(self) -> bool:
         """True if every call returned the same truth value, and changed no argument."""
         values = [t.outcome.value for t in self.trials if not t.outcome.mutated]
-        alike = len(values) == len(self.trials) and all(v is values[0] for v in values)
-        return alike and type(values[0]) in (bool, np.bool_)
+        is_one_value = len(values) == len(self.trials) and all(v is values[0] for v in values)
+        return is_one_value and type(values[0]) in (bool, np.bool_)
 
     def resembles(self, suspect: Suspect, i: int) -> bool:
         """True if suspect and answer agree in a case, or raise exceptions of one class.

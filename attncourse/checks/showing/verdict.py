@@ -213,12 +213,12 @@ class Verdict:
         """
         failed = [c for c in self.criteria if not c.passed and not c.waits]
         at_fault = [c for c in failed if not c.follows]
-        alike = [c for c in at_fault[1:] if is_same_error(c, failed[0])]
+        with_same_error = [c for c in at_fault[1:] if is_same_error(c, failed[0])]
         joined = []
-        if len(alike) > 1:
-            shared_error = f"the same error ({criteria_points(alike)})"
-            joined.append(f"  ✗ {shared_error}: {criterion_names(alike)}")
-            at_fault = [c for c in at_fault if c not in alike]
+        if len(with_same_error) > 1:
+            shared_error = f"the same error ({criteria_points(with_same_error)})"
+            joined.append(f"  ✗ {shared_error}: {criterion_names(with_same_error)}")
+            at_fault = [c for c in at_fault if c not in with_same_error]
         if self.consequences:
             joined.append(f"  ✗ {self.consequences_line}: {criterion_names(self.consequences)}")
         waiting = [c for c in self.criteria if c.waits]  # all of them for the same reason

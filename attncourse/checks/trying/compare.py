@@ -72,8 +72,8 @@ def difference(value: Any, expected: Any, *, brief: bool = False) -> Problem | N
     if is_tensor(expected):
         if not is_tensor(value):
             return problem_of_type(value, "a torch tensor")
-        same = value.dtype == expected.dtype or is_unexpected_nan(value, expected)
-        if not same and tuple(value.shape) == tuple(expected.shape):
+        is_same_dtype = value.dtype == expected.dtype or is_unexpected_nan(value, expected)
+        if not is_same_dtype and tuple(value.shape) == tuple(expected.shape):
             like = " like the input" if "float" in dtype_name(expected) else ""
             sentence = f"returned dtype {dtype_name(value)}, expected {dtype_name(expected)}{like}"
             return Problem("dtype", sentence)

@@ -317,8 +317,8 @@ def standard(table: CaseTable, *, left_out: str = "", large: str = "", **fixed: 
 
 def distinct_lengths(axes: list[str], fixed: Mapping[str, int]) -> dict[str, int]:
     """Return a length for each axis: the fixed ones, and others, no two alike and none 2."""
-    free = (n for n in (5, 7, 3, 11, 13, 17) if n not in fixed.values())
-    return {axis: fixed[axis] if axis in fixed else next(free) for axis in axes}
+    unused_lengths = (n for n in (5, 7, 3, 11, 13, 17) if n not in fixed.values())
+    return {axis: fixed[axis] if axis in fixed else next(unused_lengths) for axis in axes}
 
 
 def turned_row(alone: Row, queries: int, keys: int, **changed) -> Row:

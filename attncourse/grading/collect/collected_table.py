@@ -24,8 +24,8 @@ def collected_table(collected: Collected, name: str) -> Table | None:
     """
     rows = collected.rows
     if len(rows) > MAX_TABLE_ROWS:
-        odd = (row for row in rows if row.done != NEW or row.attempts > 1 or not row.time)
-        rows = list(islice(odd, MAX_TABLE_ROWS))
+        unusual_rows = (row for row in rows if row.done != NEW or row.attempts > 1 or not row.time)
+        rows = list(islice(unusual_rows, MAX_TABLE_ROWS))
     if not rows:
         return None
     table = empty_table("student", "handed in", "when", "")
@@ -69,9 +69,10 @@ def closing_lines(collected: Collected, name: str) -> Iterator[str]:
     if collected.absent:
         number = count(len(collected.absent), "student")
         yield f"nothing from {number}: {first_twenty(collected.absent)}"
-    if odd := [row for row in collected.rows if row.called != f"{name}.ipynb"]:
-        listed = first_twenty(f"{row.student} ({row.called})" for row in odd)
-        yield f"no notebook from {count(len(odd), 'student')}: {listed}; ask for {name}.ipynb"
+    if without_notebook := [row for row in collected.rows if row.called != f"{name}.ipynb"]:
+        listed = first_twenty(f"{row.student} ({row.called})" for row in without_notebook)
+        number = count(len(without_notebook), "student")
+        yield f"no notebook from {number}: {listed}; ask for {name}.ipynb"
     if replaced := [row for row in collected.rows if row.aside]:
         yield (f"replaced, and kept as it was before: {first_twenty(r.aside for r in replaced)}")
     for row in replaced:

@@ -58,13 +58,13 @@ def enter_class(
         listed = ", ".join(str(member) for member in nameless[:MAX_LISTED])
         more = f" and {len(nameless) - MAX_LISTED} more" if len(nameless) > MAX_LISTED else ""
         lines.append(f"no name of {listed}{more}: found by number and id alone")
-    if gone := everybody - len(members):
-        lines.append(f"{count(gone, 'student')} listed who were forgotten: not entered")
+    if n_forgotten := everybody - len(members):
+        lines.append(f"{count(n_forgotten, 'student')} listed who were forgotten: not entered")
     lines += changed
     if absent:
         lines.append(f"in the gradebook and on no list: {', '.join(absent[:MAX_LISTED])}")
-    same = len(members) - len(to_enter)
-    counts = f"{n_new} new, {len(changed)} changed, {same} as before"
+    n_same = len(members) - len(to_enter)
+    counts = f"{n_new} new, {len(changed)} changed, {n_same} as before"
     return [*lines, f"{count(len(members), 'student')}: {counts}"]
 
 

@@ -65,10 +65,10 @@ def person_meant(name: str, people: Class, place: str) -> str:
     if not candidates and not people.closed and not why_no_folder(name):
         return name
     if len(candidates) != 1:
-        near = sorted(candidates) or people.ids_with_similar_name(name)
+        similar_ids = sorted(candidates) or people.ids_with_similar_name(name)
         hint = (
-            f"; is it {' or '.join(one_line(student_id, 40) for student_id in near)}?"
-            if near
+            f"; is it {' or '.join(one_line(student_id, 40) for student_id in similar_ids)}?"
+            if similar_ids
             else ""
         )
         problem = "may be several" if candidates else "is nobody of the class"

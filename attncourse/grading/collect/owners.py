@@ -122,13 +122,13 @@ def new_student_id(claim: OwnerClaim, people: Class) -> str:
     if student_id in people.members:  # of whom another name is known
         raise several_may_own(claim, {student_id}, people)
     # Where the class's names are known, a name like one of them is hardly somebody new.
-    if near := [
+    if similar := [
         student
         for student in people.ids_with_similar_name(name)
         if people.members[student].full_names
     ]:
         raise Ungraded(
-            f"nobody is known as {claim_in_words(claim)}; is it {owners_in_words(near, 'or')}? "
+            f"nobody is known as {claim_in_words(claim)}; is it {owners_in_words(similar, 'or')}? "
             f"{NEAR_NAME_HINT}"
         )
     return student_id
@@ -169,12 +169,12 @@ def why_nobodys(claims: list[OwnerClaim], people: Class) -> str:
     name, called = claims[0].names[0], claim_in_words(claims[0])
     if is_anonymous(name):
         return f"handed in anonymously: {SHOW_NAMES_HINT}"
-    near = people.ids_with_similar_name(name)
-    hint = f"; is it {owners_in_words(near, 'or')}?" if near else ""
+    similar_ids = people.ids_with_similar_name(name)
+    hint = f"; is it {owners_in_words(similar_ids, 'or')}?" if similar_ids else ""
     if not people.closed:
         return f"nobody is known as {called}{hint or f': {ROSTER_HINT}'}"
-    way_out = f" {SPELLING_HINT}" if near else ""
+    way_out = f" {SPELLING_HINT}" if similar_ids else ""
     if not claims[0].platform:
         return f"nobody on the roster is called {called}{hint}{way_out}"
-    group = "" if near else "; if it is a group, name its members in groups.csv"
+    group = "" if similar_ids else "; if it is a group, name its members in groups.csv"
     return f"{called} is not on the roster{hint}{way_out}{group}"

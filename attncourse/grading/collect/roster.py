@@ -287,7 +287,7 @@ def with_known_ids(
     for member in listed:
         by_key = {key: known_class.ids_by_key([key[1]], key[0]) for key in sorted(member.keys)}
         with_that_name = known_class.ids_by_known_name(member.full_names)
-        same = set().union(*by_key.values())
+        known_ids = set().union(*by_key.values())
         for (_, key), who in by_key.items():
             if settle_owner(who, with_that_name, trust) is None:
                 name = one_line(member.full_names[0], 60)
@@ -302,9 +302,9 @@ def with_known_ids(
                 )
                 break
         if trust == "names" and len(with_that_name) == 1:
-            same = with_that_name
-        if len(same) == 1:
-            member = replace(member, person=replace(member.person, id=same.pop()))
+            known_ids = with_that_name
+        if len(known_ids) == 1:
+            member = replace(member, person=replace(member.person, id=known_ids.pop()))
         members.append(member)
     require_no_slip(slips, "nothing was changed")
     return members

@@ -136,8 +136,8 @@ def moment_in(
 
 def in_utc(local: datetime, pick: Callable[..., datetime] = max) -> datetime:
     """Return a zoned moment in UTC; ``pick`` chooses of two that its clocks show alike."""
-    both = (local.replace(fold=fold).astimezone(UTC) for fold in (0, 1))
-    return pick(both).replace(tzinfo=None)
+    readings = (local.replace(fold=fold).astimezone(UTC) for fold in (0, 1))
+    return pick(readings).replace(tzinfo=None)
 
 
 def date_readings(text: str, zone_behind: Callable[..., tzinfo | None]) -> Iterator[datetime]:

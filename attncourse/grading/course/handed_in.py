@@ -62,8 +62,8 @@ def find_notebook(home: Path, name: str, solutions: Path) -> tuple[bytes, str, P
     files = list(files_below(home, others, closed))
     try:
         if os.path.lexists(home / exact):
-            near = [f for f in files if f.path.parent in (exact.parent, PurePosixPath())]
-            chosen = newest_file([HandedFile(exact), *copies_of_assignment(near, name)], name)
+            files_near = [f for f in files if f.path.parent in (exact.parent, PurePosixPath())]
+            chosen = newest_file([HandedFile(exact), *copies_of_assignment(files_near, name)], name)
         else:
             chosen = handed_file(home, files, name)
         data, inner = unpack_notebook(read_file(home / chosen.path), name)

@@ -71,8 +71,8 @@ def write_mend_assignment(course: Path, chapter: str, number: int, seed: int) ->
     text = notebook_text(mend_notebook(chapter, chosen))
     if place.exists():
         with explained_file_errors(place, doing="read"):
-            same = place.read_text(encoding="utf-8") == text
-        if not same:
+            is_same_notebook = place.read_text(encoding="utf-8") == text
+        if not is_same_notebook:
             raise UserError(
                 f"{place} is there already, with other functions: attncourse release {name} "
                 "releases those; to draw anew, move that folder away"
@@ -88,14 +88,14 @@ def functions_to_mend(chapter: str, number: int, seed: int) -> list[Drill]:
     None of them defines a function of another one, which would then be its answer.
     """
     stem = chapter.partition("_")[2]
-    every = drills_of(stem) if stem in STEMS else ()
-    if not every:
+    all_drills = drills_of(stem) if stem in STEMS else ()
+    if not all_drills:
         having = [f"{STEMS.index(s) + 1:02d}_{s}" for s in STEMS if drills_of(s)]
         raise UserError(
             f"{chapter} has no drills; there are some for {', '.join(having) or 'none'}"
         )
     chosen: list[Drill] = []
-    drills = ordered_drills(every, seed=seed)
+    drills = ordered_drills(all_drills, seed=seed)
     for drill in sorted(drills, key=needs_functions):  # those that need none are in nobody's way
         if not any(is_in_the_way(drill, chosen_drill) for chosen_drill in chosen):
             chosen.append(drill)
@@ -104,7 +104,7 @@ def functions_to_mend(chapter: str, number: int, seed: int) -> list[Drill]:
             f"{chapter} has drills for {count(len(chosen), 'function')} that can stand together: "
             f"--mend {len(chosen)}, or another --seed"
         )
-    order = [drill.exercise for drill in every]
+    order = [drill.exercise for drill in all_drills]
     return sorted(chosen[:number], key=lambda drill: order.index(drill.exercise))
 
 

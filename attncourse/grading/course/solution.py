@@ -51,13 +51,13 @@ def outdated_solution(course: Path, name: str) -> list[str]:
         return []
     code = {cell.source.strip() for cell in made_cells if cell.code}
     points = {cell.grade_id: cell.points for cell in made_cells}
-    same = {cell.grade_id for cell in written if cell.code} >= {
+    is_same = {cell.grade_id for cell in written if cell.code} >= {
         c.grade_id for c in made_cells if c.code
     }
     for cell in written:
-        same &= not cell.code or cell.source.strip() in code
-        same &= cell.points in (0, points.get(cell.grade_id))
-    if same and not newer:
+        is_same &= not cell.code or cell.source.strip() in code
+        is_same &= cell.points in (0, points.get(cell.grade_id))
+    if is_same and not newer:
         return []
     return [f"{source} is newer than the notebook made from it, and does not count: make exercises"]
 

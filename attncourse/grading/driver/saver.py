@@ -84,16 +84,18 @@ class Saver:
         """Write the graded notebook and the report of a result; return the result with both."""
         course, name = self._book.course, self._assignment.name
         submission, report = graded.submission, graded.report
-        notebook, same = "", frozenset()
+        notebook, unchanged_answers = "", frozenset()
         if report.status != "missing" and submission.named:
             notebook, report = self._graded_notebook(submission, report)
-            same = same_answers(write_notebook(course, name, submission, notebook), notebook)
+            unchanged_answers = same_answers(
+                write_notebook(course, name, submission, notebook), notebook
+            )
         if graded.source == "run":
             before = earlier_report(course, name, report.student)
             self._changes += changes_between(before, report)
         text = json.dumps(to_json(report), indent=1, ensure_ascii=False) + "\n"
         replace_file(course / "reports" / name / f"{report.student}.json", text)
-        return replace(graded, report=report, notebook=notebook, same=same)
+        return replace(graded, report=report, notebook=notebook, same=unchanged_answers)
 
     def _graded_notebook(self, submission: Submission, report: Report) -> tuple[str, Report]:
         """Return the graded notebook and the report; the tests alone if it cannot be shown."""

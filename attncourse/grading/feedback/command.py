@@ -70,9 +70,11 @@ def give_feedback(
     if download is not None:
         people = {r.student: r.person for r in results_of_class.results}
         people |= {who: Person(who) for who in sorted(ungraded)}
-        rest = sorted(people.keys() - {page.student for page in pages})  # may have places in it
+        # They may have places in the download, too.
+        students_without_page = sorted(people.keys() - {page.student for page in pages})
         whole_class = pages + [
-            StudentPage(people[who], read_submission(course, name, who).data) for who in rest
+            StudentPage(people[who], read_submission(course, name, who).data)
+            for who in students_without_page
         ]
         place, number = give_back(course, name, download, whole_class, output.remarks.append)
         output.lines.append(f"{count(number, 'page')} to give back in {place}")

@@ -234,9 +234,11 @@ def owners_of(
     )
     homes: dict[str, Home] = {}
     for fit in fits:  # the surest first: a place that it gives to one student is no other's
-        rest = [s for s in names if s not in homes]
-        free = [place for place in places if place not in homes.values()]
-        homes |= unambiguous_pairs([(s, place) for s in rest for place in free if fit(s, place)])
+        students_left = [s for s in names if s not in homes]
+        free_places = [place for place in places if place not in homes.values()]
+        homes |= unambiguous_pairs(
+            [(s, place) for s in students_left for place in free_places if fit(s, place)]
+        )
     return homes
 
 

@@ -291,8 +291,12 @@ class Lanes:
                 self.cores = cores if len(all_settings) >= len(cores) else []
             lacking = Counter(all_settings) - Counter(settings for settings, _ in self.idle)
             for libraries in dict.fromkeys(settings.libraries for settings in lacking):
-                alike = [each for each in lacking.elements() if each.libraries == libraries]
-                self.idle += zip(alike, self.begin_lanes(alike), strict=True)
+                with_same_libraries = [
+                    each for each in lacking.elements() if each.libraries == libraries
+                ]
+                self.idle += zip(
+                    with_same_libraries, self.begin_lanes(with_same_libraries), strict=True
+                )
 
     def end_busy(self, lane: Lane) -> None:
         """End a lane that was at work."""

@@ -65,8 +65,8 @@ def hidden_failure(outcome: StepOutcome) -> str:
     sentence, reached = outcome.assertion
     if outcome.error == "AssertionError" and reached:
         return f"a hidden test failed: {sentence}" if sentence else "a hidden test failed"
-    way = ": " if reached else " on the way to: "
-    return f"a hidden test failed ({outcome.error}){way + sentence if sentence else ''}"
+    lead_in = ": " if reached else " on the way to: "
+    return f"a hidden test failed ({outcome.error}){lead_in + sentence if sentence else ''}"
 
 
 def why_wrong(verdict: dict[str, Any]) -> str:

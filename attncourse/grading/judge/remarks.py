@@ -134,9 +134,11 @@ def suspicions(findings: Findings, assignment: Assignment) -> tuple[str, ...]:
     students_cells = [
         s for s in findings.steps if s.kind == "cell" and s.source not in instructor_sources
     ]
-    odd = unusual_imports([s.source for s in students_cells], instructor_sources)
+    unusual_by_cell = unusual_imports([s.source for s in students_cells], instructor_sources)
     names = [
-        f"{n} in {s.name}" for s, several in zip(students_cells, odd, strict=True) for n in several
+        f"{n} in {s.name}"
+        for s, several in zip(students_cells, unusual_by_cell, strict=True)
+        for n in several
     ]
     more = f" and {len(names) - MAX_IMPORTS_SHOWN} more" if len(names) > MAX_IMPORTS_SHOWN else ""
     return (f"imports {', '.join(names[:MAX_IMPORTS_SHOWN])}{more}: see what for",) if names else ()

@@ -253,10 +253,10 @@ def without_leftover(
     if entered is None:
         return merged
     ids = {person.id for person in entered.people}
-    gone = {r.student for r in merged.results if r.student not in ids}
-    gone -= {who for who in gone if os.path.lexists(course / "submitted" / who)}
-    results = tuple(r for r in merged.results if r.student not in gone)
-    return replace(merged, results=results, leftover=tuple(sorted(gone)))
+    gone_students = {r.student for r in merged.results if r.student not in ids}
+    gone_students -= {who for who in gone_students if os.path.lexists(course / "submitted" / who)}
+    results = tuple(r for r in merged.results if r.student not in gone_students)
+    return replace(merged, results=results, leftover=tuple(sorted(gone_students)))
 
 
 def reports_in(course: Path, name: str) -> Iterator[tuple[str, Report | str]]:

@@ -177,7 +177,7 @@ def compare_all(
         e: most_of_versions(bits_of_likeness(matrix, n, firsts), firsts)
         for e, matrix in each.items()
     }
-    same = {e: most_of_versions(matrix, firsts) for e, matrix in each.items()}
+    likeness_by_exercise = {e: most_of_versions(matrix, firsts) for e, matrix in each.items()}
     total = sum(bits_by_exercise.values(), start=np.zeros((len(names), len(names))))
     first, second = np.triu_indices(len(names), 1)
     is_student = first < n  # the published answers among themselves are nobody's
@@ -192,6 +192,10 @@ def compare_all(
         )
     pairs = []
     for i, j, shared, by_luck in zip(first, second, bits, chance, strict=True):
-        shares = {e: matrix[i, j] for e, matrix in same.items() if min(matrix[i, i], matrix[j, j])}
+        shares = {
+            e: matrix[i, j]
+            for e, matrix in likeness_by_exercise.items()
+            if min(matrix[i, i], matrix[j, j])
+        }
         pairs.append(Likeness(names[i], names[j], shared, by_luck, shares))
     return tuple(sorted(pairs, key=lambda pair: (pair.by_chance, -pair.bits)))

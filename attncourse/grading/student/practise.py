@@ -61,14 +61,16 @@ def write_practice(
     for a folder that is not there, and for a seed that is no number.
     """
     stem = chapter_stem(chapter)
-    every = drills_or_error(stem, chapter)
-    if number > len(every):
-        raise UserError(f"{chapter} has {count(len(every), 'drill')}: --number {len(every)}")
+    all_drills = drills_or_error(stem, chapter)
+    if number > len(all_drills):
+        raise UserError(
+            f"{chapter} has {count(len(all_drills), 'drill')}: --number {len(all_drills)}"
+        )
     if not folder.is_dir():
         raise UserError(f"there is no folder {folder}: name the one with your notebooks, --folder")
     saved = saved_outputs(folder, stem)
     chosen = ordered_drills(
-        every, saved.named, whole_number(seed, random.SystemRandom().randrange(10**6))
+        all_drills, saved.named, whole_number(seed, random.SystemRandom().randrange(10**6))
     )[:number]
     place = output or free_place(folder, chapter_folder(stem))
     if place.exists():
@@ -94,12 +96,12 @@ def chapter_folder(stem: str) -> str:
 
 def drills_or_error(stem: str, chapter: str) -> tuple[Drill, ...]:
     """Return a chapter's drills; raise ``UserError`` if it has none."""
-    every = drills_of(stem)
-    if not every:
+    drills = drills_of(stem)
+    if not drills:
         having = [chapter_folder(other_stem) for other_stem in STEMS if drills_of(other_stem)]
         alternatives = f": there are some for {', '.join(having)}" if having else ""
         raise UserError(f"{chapter} has no drills yet{alternatives}")
-    return every
+    return drills
 
 
 def free_place(folder: Path, name: str) -> Path:

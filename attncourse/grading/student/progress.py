@@ -102,12 +102,12 @@ def own_notebooks(folder: Path) -> tuple[list[OwnNotebook], list[str]]:
     if not folder.is_dir():
         raise UserError(f"there is no folder {folder}: name the one with your notebooks")
     relative = (path.relative_to(folder) for path in folder.rglob("*.ipynb") if path.is_file())
-    every = sorted(folder / p for p in relative if not any(part[0] == "." for part in p.parts))
+    all_paths = sorted(folder / p for p in relative if not any(part[0] == "." for part in p.parts))
     whose = selfcheck.handed_in_by(folder / "any")
-    paths = [path for path in every if selfcheck.handed_in_by(path) == whose]
+    paths = [path for path in all_paths if selfcheck.handed_in_by(path) == whose]
     notebooks: list[OwnNotebook] = []
     left_out: list[str] = []
-    if students_own := len(every) - len(paths):
+    if students_own := len(all_paths) - len(paths):
         skipped = f"{count(students_own, 'notebook')} in {selfcheck.SUBMITTED}/STUDENT/…"
         why = "students handed them in, and attncourse grade ASSIGNMENT runs them"
         left_out.append(f"{skipped}: {why}")
@@ -215,11 +215,12 @@ def progress_table(folder_progress: FolderProgress) -> Table:
             "\n".join(n for n, s in states.items() if s == x) for x in MARK_STATES[1:]
         )
         begun = n_done or tried_names or person
-        every = len(states.keys() | questions.keys())
+        n_exercises = len(states.keys() | questions.keys())
         table.add_row(
             Text(f"{number:2} {stem}", style="" if begun else "dim"),
             Text(
-                f"{n_done} of {every}{person}", style="" if tried_names or open_names else "green"
+                f"{n_done} of {n_exercises}{person}",
+                style="" if tried_names or open_names else "green",
             ),
             Text(tried_names, style="bold"),
             Text(open_names if begun else "all", style="dim"),
@@ -237,8 +238,8 @@ def progress_table(folder_progress: FolderProgress) -> Table:
 def summary(folder_progress: FolderProgress) -> str:
     """Return the lines below the table: what has been done, and what comes next."""
     n_done, n_tried = folder_progress.count("done"), folder_progress.count("tried")
-    every = len(folder_progress.states) + len(question_points())
-    lines = [f"{n_done} of {every} exercises done"]
+    n_exercises = len(folder_progress.states) + len(question_points())
+    lines = [f"{n_done} of {n_exercises} exercises done"]
     if n_tried > 0:
         lines[-1] += f", {n_tried} tried"
     lines[0] += folder_progress.for_a_person()

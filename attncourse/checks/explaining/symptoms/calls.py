@@ -117,8 +117,8 @@ class RepeatedCalls:
     @property
     def is_stale(self) -> bool:
         """True if a later call is wrong, and nothing but an earlier call explains that."""
-        alike = self.first.expected.shape == self.second.expected.shape
-        return not self.again.right or (alike and not self.second.right)
+        is_same_shape = self.first.expected.shape == self.second.expected.shape
+        return not self.again.right or (is_same_shape and not self.second.right)
 
 
 def repeated_calls(trial: Trial) -> RepeatedCalls | None:
@@ -186,14 +186,14 @@ def varying_results(trials: tuple[Trial, ...], repeated: tuple[Trial, ...]) -> s
 
 def constant_results(trials: tuple[Trial, ...], fresh: tuple[Trial, ...]) -> str:
     """Return the symptom that calls with other numbers, ``fresh``, gave the same results; or ""."""
-    both = [
+    pairs = [
         (a, b)
         for a, b in zip(number_pairs(trials), number_pairs(fresh), strict=False)
         if a.expected.shape == b.expected.shape and a.returned.shape == b.returned.shape
     ]
     varied = [
         (a, b)
-        for a, b in both
+        for a, b in pairs
         if a.expected.size > 1 and not equal_but_for_rounding(a.expected, b.expected)
     ]
     is_constant = len(varied) > 1 and all(

@@ -109,8 +109,8 @@ def right_to_single_precision(trials: tuple[Trial, ...]) -> Symptom | None:
         return None
     if all(np.array_equal(p.expected, np.round(p.expected)) for p in wrong):
         return None  # whole numbers have no digits to lose
-    if not further_off and (way := all_off_one_way(wrong)):
-        text = f"right but for its last digits: all too {way}, as where a guard is added to a"
+    if not further_off and (direction := all_off_one_way(wrong)):
+        text = f"right but for its last digits: all too {direction}, as where a guard is added to a"
         return result_is(f"{text} divisor, or a number has too few digits", sure=True)
     if all(largest_difference(p) < 1e-8 * scale_of(p.expected) for p in wrong):
         return result_is(

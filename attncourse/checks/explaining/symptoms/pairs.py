@@ -53,8 +53,8 @@ def pairs_of_parts(trial: Trial) -> list[Pair]:
     """
     if trial.outcome.kind != "value" or trial.expected.kind != "value":
         return []
-    both = parts_side_by_side(trial.outcome.value, trial.expected.value)
-    pairs = [pairs_of_results(returned, expected, trial) for returned, expected in both]
+    parts = parts_side_by_side(trial.outcome.value, trial.expected.value)
+    pairs = [pairs_of_results(returned, expected, trial) for returned, expected in parts]
     return [replace(*pair, place=place) for place, pair in enumerate(pairs)] if all(pairs) else []
 
 
@@ -66,8 +66,8 @@ def parts_side_by_side(returned: Any, expected: Any) -> list[tuple[Any, Any]]:
             for key in expected
         ]
     elif isinstance(expected, list | tuple):
-        alike = isinstance(returned, list | tuple) and len(returned) == len(expected)
-        parts = [*zip(returned if alike else [None] * len(expected), expected, strict=True)]
+        has_as_many = isinstance(returned, list | tuple) and len(returned) == len(expected)
+        parts = [*zip(returned if has_as_many else [None] * len(expected), expected, strict=True)]
     else:
         return [(returned, expected)]
     return [pair for part in parts for pair in parts_side_by_side(*part)]

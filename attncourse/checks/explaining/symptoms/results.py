@@ -36,9 +36,9 @@ def broken_facts(trials: tuple[Trial, ...]) -> Symptom | None:
 def some_facts_broken(trials: tuple[Trial, ...]) -> Symptom | None:
     """Return the symptom that some facts do not hold, whatever else is wrong; or None."""
     wrong = [t for t in trials if t.wrong and compares_facts_alone(t)]
-    both = [(t.outcome.value, t.expected.value) for t in wrong]
+    pairs = [(t.outcome.value, t.expected.value) for t in wrong]
     broken = dict.fromkeys(
-        f for returned, expected in both for f in expected if returned.get(f) is not expected[f]
+        f for returned, expected in pairs for f in expected if returned.get(f) is not expected[f]
     )
     return Symptom(f"this does not hold: {'; '.join(broken)}", sure=False) if broken else None
 
@@ -87,14 +87,14 @@ def first_names(names: list[str]) -> list[str]:
 def result_in_tuple(trials: tuple[Trial, ...]) -> Symptom | None:
     """Return the symptom that wrong results are tuples that begin with the right one; or None."""
     wrong = [t for t in trials if t.wrong]
-    both = [returned_and_expected(t) for t in wrong if t.outcome.kind == "value"]
-    if len(both) < 2 or any(
-        type(returned) is not tuple or type(expected) is tuple for returned, expected in both
+    pairs = [returned_and_expected(t) for t in wrong if t.outcome.kind == "value"]
+    if len(pairs) < 2 or any(
+        type(returned) is not tuple or type(expected) is tuple for returned, expected in pairs
     ):
         return None
     if any(
         len(returned) < 2 or difference(returned[0], expected, brief=True)
-        for returned, expected in both
+        for returned, expected in pairs
     ):
         return None
     stopped = [t.outcome.error for t in wrong if t.outcome.kind != "value"]
@@ -121,12 +121,12 @@ def letters_in_other_case(trials: tuple[Trial, ...]) -> Symptom | None:
     wrong = [t for t in trials if t.wrong]
     if not wrong or any(type(t.outcome.value) is not list for t in wrong):
         return None  # before any right result is worked out, which takes time
-    both = [(t.outcome.value, t.expected.value) for t in wrong]
-    if any(type(expected) is not list for _, expected in both):
+    pairs = [(t.outcome.value, t.expected.value) for t in wrong]
+    if any(type(expected) is not list for _, expected in pairs):
         return None
     if any(
         [str(s).lower() for s in returned] != [s.lower() for s in expected]
-        for returned, expected in both
+        for returned, expected in pairs
     ):
         return None
     return result_is("right but for small and capital letters", sure=True)
@@ -138,8 +138,8 @@ COUNTED = re.compile(r"(\[[\d, ]*\])( \D+)?")  # ids that came, and how often
 def wrong_frequencies(trials: tuple[Trial, ...]) -> Symptom | None:
     """Return the symptom that random ids, or how often they come, are wrong, and how; or None."""
     wrong = [t for t in trials if t.wrong and t.outcome.kind == "value"]
-    both = [(outcomes_in(t.outcome.value), outcomes_in(t.expected.value)) for t in wrong]
-    counted_pairs = [(returned, expected) for returned, expected in both if returned and expected]
+    pairs = [(outcomes_in(t.outcome.value), outcomes_in(t.expected.value)) for t in wrong]
+    counted_pairs = [(returned, expected) for returned, expected in pairs if returned and expected]
     if not counted_pairs:
         return None
     too_many = any(returned - expected for returned, expected in counted_pairs)
@@ -165,14 +165,14 @@ def outcomes_in(value: object) -> set[str]:
 
 def some_parts_wrong(trials: tuple[Trial, ...]) -> Symptom | None:
     """Return the symptom that of several results some are always right, the others not; or None."""
-    both = [
+    pairs = [
         (*returned_and_expected(t), t)
         for t in trials
         if isinstance(t.outcome.value, tuple | list | dict)
     ]
     values = [
         (returned, expected, t)
-        for returned, expected, t in both
+        for returned, expected, t in pairs
         if isinstance(returned, tuple | list) and isinstance(expected, tuple | list)
     ]
     if len([t for *_, t in values if t.wrong]) < max(1, sum(t.wrong for t in trials)):

@@ -131,9 +131,9 @@ def number_changes(wrong: list[Pair]) -> Iterator[tuple[str, Change]]:
         ratios = (returned / expected)[np.abs(expected) > 1e-6 * scale_of(expected)]
     if ratios.size and np.isfinite(ratios).all():
         c = float(np.median(ratios))
-        near = next((k for k in NAMED_FACTORS if abs(k - c) < 1e-6), None)
+        named_factor = next((k for k in NAMED_FACTORS if abs(k - c) < 1e-6), None)
         times = f"the expected one times {c:.4g}" if abs(c) > 1e-9 else "0 everywhere"
-        words = NAMED_FACTORS[near] if near is not None else times
+        words = NAMED_FACTORS[named_factor] if named_factor is not None else times
         yield words, lambda w: w * c
     with np.errstate(all="ignore"):
         gaps = (returned - expected)[np.isfinite(expected)]
@@ -369,12 +369,12 @@ def reordered_numbers(pairs: list[Pair]) -> str | None:
     """Return words if every result has the right numbers in other places, else None."""
     if any(p.returned.size != p.expected.size or p.expected.dtype.kind == "b" for p in pairs):
         return None
-    alike = all(
+    has_same_numbers = all(
         nearly_equal(np.sort(p.returned, axis=None), np.sort(p.expected.astype(float), axis=None))
         for p in pairs
     )
     moved = all(np.unique(p.expected).size > 2 for p in pairs if not p.right)
-    return "made of the right numbers, but in other places" if alike and moved else None
+    return "made of the right numbers, but in other places" if has_same_numbers and moved else None
 
 
 def is_beginning(p: Pair, axis: int) -> bool:
