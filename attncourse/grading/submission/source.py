@@ -166,8 +166,8 @@ def cell_magic(source: str) -> tuple[str, str, str] | None:
     """
     tree = syntax.parse_or_none(source) if "run_cell_magic" in source else None
     match tree and tree.body:
-        case [ast.Expr(ast.Call(ast.Attribute(attr="run_cell_magic"), [_, _, _] as given))]:
-            texts = [argument.value for argument in given if isinstance(argument, ast.Constant)]
+        case [ast.Expr(ast.Call(ast.Attribute(attr="run_cell_magic"), [_, _, _] as arguments))]:
+            texts = [argument.value for argument in arguments if isinstance(argument, ast.Constant)]
             match texts:
                 case [str(name), str(options), str(body)]:
                     return name, options, body
