@@ -89,7 +89,7 @@ def test_no_two_classes_have_one_name():
 # or nobody has found a better one yet. None is added; one that gets a name of its own goes.
 # fmt: off
 SHARED_NAMES = {
-    "answers", "apart", "as_ids", "attention_weights", "cached", "check", "cloud", "copy",
+    "answers", "as_ids", "attention_weights", "cached", "check", "cloud", "copy",
     "data_flow", "dot", "kept", "main", "masked", "model", "one_hot", "price_list", "product",
     "progress", "ring", "run", "split", "square", "train", "turned",
     "unit", "unit_rows", "weights", "within", "without",
