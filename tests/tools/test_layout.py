@@ -82,7 +82,7 @@ def test_no_two_classes_have_one_name():
         for node in ast.parse(path.read_text("utf-8")).body:
             if isinstance(node, ast.ClassDef):
                 places.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
-    assert {name: there for name, there in places.items() if len(there) > 1} == {}
+    assert {name: paths for name, paths in places.items() if len(paths) > 1} == {}
 
 
 # Functions of the package that still share a name: a page, a command or a chapter calls them by it,
@@ -118,7 +118,7 @@ def test_no_chapter_is_outside_the_table_of_contents():
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "message"),
     [
         ("book/01_tokens", "book/07_tokens", "chapter 1 is book/07_tokens"),
         (
@@ -129,14 +129,14 @@ def test_no_chapter_is_outside_the_table_of_contents():
         ("- file: book/01_tokens", "- file: book/extra", "chapter 1 is book/extra"),
     ],
 )
-def test_a_page_out_of_place_is_named(old, new, told, tmp_path):
+def test_a_page_out_of_place_is_named(old, new, message, tmp_path):
     (tmp_path / "_config.yml").write_text((ROOT / "_config.yml").read_text())
     (tmp_path / "_toc.yml").write_text((ROOT / "_toc.yml").read_text().replace(old, new))
-    with pytest.raises(settings.CourseError, match=re.escape(told)):
+    with pytest.raises(settings.CourseError, match=re.escape(message)):
         settings.load(tmp_path)
 
 
-def test_what_is_folded_takes_no_time_to_read():
+def test_folded_content_takes_no_reading_time():
     shown = "---\n# A page\n" + "word " * (WORDS * 10)
     cell = "\n```{code-cell} ipython3\n%s" + "x = 1\n" * (LINES * 10) + "```\n"
     core = "\n---\n" + shown
