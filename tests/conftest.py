@@ -28,33 +28,35 @@ if len(tempfile.gettempdir()) > 60:  # a socket's path has 108 characters at mos
     os.environ["TMPDIR"], tempfile.tempdir = "/tmp", None
 # A test writes into no gradebook of a user's own, and no kernel runs what a user has set up.
 # IPython keeps its history in a database that two processes do not share: each has its own.
-PRIVATE = Path(tempfile.mkdtemp(prefix="attncourse-ipython-"))
-atexit.register(shutil.rmtree, PRIVATE, ignore_errors=True)
-isolate(os.environ, PRIVATE)
+IPYTHON_FOLDER = Path(tempfile.mkdtemp(prefix="attncourse-ipython-"))
+atexit.register(shutil.rmtree, IPYTHON_FOLDER, ignore_errors=True)
+isolate(os.environ, IPYTHON_FOLDER)
 gc.disable()  # what is imported for the tests stays: the collector would go through it for nothing
 settings.register_profile(  # a busy machine is no mistake
     "course", deadline=None, derandomize=not SEED, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("course")
 
-WHOLE = 100  # files: so many are no run of a few
-DEALT = ("tests/checks/test_checks.py", "tests/checks/test_diagnosis.py")  # long for one process
-MANY = 1000  # tests of a file, which take as long as slow ones
-UNTIL = float(os.environ.get("ATTNCOURSE_TESTS_UNTIL", "0"))  # when `make quick` begins no more
+MIN_FILES_OF_WHOLE_RUN = 100  # files: so many are no run of a few
+# One process alone would be long at these.
+FILES_DEALT_BY_CHAPTER = ("tests/checks/test_checks.py", "tests/checks/test_diagnosis.py")
+MANY_TESTS = 1000  # tests of a file, which take as long as slow ones
+# The time from which `make quick` begins no more tests; 0: no limit.
+NO_TEST_AFTER = float(os.environ.get("ATTNCOURSE_TESTS_UNTIL", "0"))
 NO_TIME = "no time: left to make test"
 
 
 @pytest.fixture(scope="session")
 def built() -> Path:
     """The built book's folder. `make test` has just built it, so nothing runs here once more."""
-    if UNTIL:
+    if NO_TEST_AFTER:
         pytest.skip("what needs the book is left to make test")
     folder = ROOT / "_build"
     folder.mkdir(exist_ok=True)
     with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # other workers wait
-        done = run_tool("book")
-    assert done.returncode == 0, done.stdout + done.stderr
+        process = run_tool("book")
+    assert process.returncode == 0, process.stdout + process.stderr
     return folder / "html"
 
 
@@ -136,7 +138,7 @@ def pytest_collection_modifyitems(items):
     In a file, what tries one exercise runs together, since its cases are drawn once then.
     """
     many = Counter(item.path for item in items)
-    slow = {i.path for i in items if i.get_closest_marker("slow") or many[i.path] > MANY}
+    slow = {i.path for i in items if i.get_closest_marker("slow") or many[i.path] > MANY_TESTS}
     items.sort(key=lambda item: (item.path not in slow, -many[item.path], item.path))
     at = [number for number, item in enumerate(items) if exercise_of(item)]
     places = {}
@@ -154,7 +156,7 @@ def pytest_xdist_make_scheduler(config, log):
     class ByFile(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file, _, test = nodeid.partition("::")
-            chapter = re.search(r"\[(\w+)\.", test) if file in DEALT else None
+            chapter = re.search(r"\[(\w+)\.", test) if file in FILES_DEALT_BY_CHAPTER else None
             return file + (f"[{chapter[1]}]" if chapter else "")
 
     return ByFile(config, log)
@@ -174,7 +176,7 @@ def pytest_collection():
 def pytest_runtest_setup(item):
     """No test draws where another has left off; in `make quick` none begins that keeps anybody."""
     settle()
-    if UNTIL and time.monotonic() > UNTIL:
+    if NO_TEST_AFTER and time.monotonic() > NO_TEST_AFTER:
         pytest.skip(NO_TIME)
 
 
@@ -196,19 +198,19 @@ def pytest_collection_finish():
 def pytest_terminal_summary(terminalreporter):
     """The lines that tests want to be read at the end of the run."""
     passed = terminalreporter.getreports("passed")
-    said = [one for report in passed for one in report.user_properties]
-    counted = Counter(what for name, what in said if name == "counted")
-    for line in (line for name, line in said if name == "summary"):
+    properties = [item for report in passed for item in report.user_properties]
+    counted = Counter(counted_thing for name, counted_thing in properties if name == "counted")
+    for line in (line for name, line in properties if name == "summary"):
         terminalreporter.write_line(line)
-    for what, number in counted.items():
-        terminalreporter.write_line(f"{number} {what}")
+    for counted_thing, number in counted.items():
+        terminalreporter.write_line(f"{number} {counted_thing}")
     from attncourse.pretrained.model import within_reach
 
     tell_the_slowest(terminalreporter)
     for reason, number in skipped_by_reason(terminalreporter.getreports("skipped")).most_common():
         terminalreporter.write_line(f"{number} skipped: {reason}")
-    said = "yes" if within_reach() else "no; attncourse model fetches it, and its tests run"
-    terminalreporter.write_line(f"real model: {said}")
+    properties = "yes" if within_reach() else "no; attncourse model fetches it, and its tests run"
+    terminalreporter.write_line(f"real model: {properties}")
 
 
 def skipped_by_reason(reports: list) -> Counter[str]:
@@ -228,11 +230,15 @@ def tell_the_slowest(terminalreporter):
             if hasattr(report, "duration"):
                 file = report.nodeid.partition("::")[0]
                 taken[file] = taken.get(file, 0.0) + report.duration
-    if len(taken) < WHOLE:
+    if len(taken) < MIN_FILES_OF_WHOLE_RUN:
         return
-    slowest = sorted(taken.items(), key=lambda one: -one[1])[:10]
-    told = ", ".join(f"{file.removeprefix('tests/')} {seconds:.0f}" for file, seconds in slowest)
-    terminalreporter.write_line(f"slowest, in seconds: {told}")
-    kept = {file: round(seconds, 1) for file, seconds in sorted(taken.items())}
+    slowest = sorted(taken.items(), key=lambda entry: -entry[1])[:10]
+    slowest_files = ", ".join(
+        f"{file.removeprefix('tests/')} {seconds:.0f}" for file, seconds in slowest
+    )
+    terminalreporter.write_line(f"slowest, in seconds: {slowest_files}")
+    seconds_by_file = {file: round(seconds, 1) for file, seconds in sorted(taken.items())}
     if (ROOT / ".venv").is_dir():
-        (ROOT / ".venv" / "seconds.json").write_text(json.dumps(kept, indent=0), encoding="utf-8")
+        (ROOT / ".venv" / "seconds.json").write_text(
+            json.dumps(seconds_by_file, indent=0), encoding="utf-8"
+        )

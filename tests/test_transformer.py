@@ -182,11 +182,11 @@ class WrittenBlock(nn.Module):
             self.feed_forward,
         ]
 
-    def forward(self, x, *given, **named):
+    def forward(self, x, *arguments, **named):
         if not self.decoder:
-            given = (None, *given)
+            arguments = (None, *arguments)
         norms = [getattr(self, f"norm_{i}") for i in (1, 2, 3)[: 2 + self.decoder]]
-        for branch, norm in zip(self.branches(*given, **named), norms, strict=True):
+        for branch, norm in zip(self.branches(*arguments, **named), norms, strict=True):
             x = x + self.drop(branch(norm(x))) if self.pre else norm(x + self.drop(branch(x)))
         return x
 
@@ -198,14 +198,14 @@ class WrittenDecoder(WrittenBlock):
 class ByFunctions(WrittenBlock):
     """The norm and dropout by functions, with dropout's mode given."""
 
-    def forward(self, x, *given, **named):
-        given = given if self.decoder else (None, *given)
+    def forward(self, x, *arguments, **named):
+        arguments = arguments if self.decoder else (None, *arguments)
         self.drop_share = self.drop.p
-        for i, branch in enumerate(self.branches(*given, **named), start=1):
-            own = getattr(self, f"norm_{i}")
+        for i, branch in enumerate(self.branches(*arguments, **named), start=1):
+            norm_layer = getattr(self, f"norm_{i}")
 
-            def norm(y, own=own):
-                return F.layer_norm(y, y.shape[-1:], own.gain, own.bias, 1e-5)
+            def norm(y, norm_layer=norm_layer):
+                return F.layer_norm(y, y.shape[-1:], norm_layer.gain, norm_layer.bias, 1e-5)
 
             output = F.dropout(branch(norm(x) if self.pre else x), self.drop.p, self.training)
             x = x + output if self.pre else norm(output + x)
@@ -219,16 +219,16 @@ class ByFunctionsDecoder(ByFunctions):
 class TwoDropouts(WrittenBlock):
     """A dropout layer for each branch, written by hand, and in-place sums on copies."""
 
-    def forward(self, x, *given, **named):
-        given = given if self.decoder else (None, *given)
-        for i, branch in enumerate(self.branches(*given, **named), start=1):
-            norm, kept = getattr(self, f"norm_{i}"), x.clone()
+    def forward(self, x, *arguments, **named):
+        arguments = arguments if self.decoder else (None, *arguments)
+        for i, branch in enumerate(self.branches(*arguments, **named), start=1):
+            norm, stream = getattr(self, f"norm_{i}"), x.clone()
             output = branch(norm(x) if self.pre else x)
             if self.training and self.drop.p > 0:
                 stays = torch.rand(output.shape) >= self.drop.p
                 output = output * stays / (1 - self.drop.p)
-            kept = kept + output
-            x = kept if self.pre else norm(kept)
+            stream = stream + output
+            x = stream if self.pre else norm(stream)
         return x
 
 
@@ -261,9 +261,9 @@ class PackageDecoder(DecoderBlock):
 class Recursive(WrittenBlock):
     """A function that calls itself for the rest of the branches; the maps by ``weights``."""
 
-    def forward(self, x, *given, **named):
-        given = given if self.decoder else (None, *given)
-        return self.rest(x, self.branches(*given, **named), 1)
+    def forward(self, x, *arguments, **named):
+        arguments = arguments if self.decoder else (None, *arguments)
+        return self.rest(x, self.branches(*arguments, **named), 1)
 
     def rest(self, x, branches, i):
         if not branches:
@@ -391,20 +391,20 @@ def test_layer_norm_by_hand():
 @pytest.mark.parametrize(("dtype", "atol"), [(torch.float64, 1e-12), (torch.float32, 1e-5)])
 def test_layer_norm_is_that_of_the_library(dtype, atol):
     x, gain, bias = (normal(*s, dtype=dtype) for s in ((2, 3, 7), (7,), (7,)))
-    for given in ((), (gain,), (None, bias), (gain, bias)):
-        theirs = [*given, None, None][:2]
-        close(layer_norm(x, *given), F.layer_norm(x, (7,), *theirs), atol)
+    for options in ((), (gain,), (None, bias), (gain, bias)):
+        library_options = [*options, None, None][:2]
+        close(layer_norm(x, *options), F.layer_norm(x, (7,), *library_options), atol)
     module = LayerNorm(7, eps=0.1).to(dtype)
     close(module(x), F.layer_norm(x, (7,), eps=0.1), atol)
 
 
-def test_feed_forward_works_on_each_token_alone_and_bends():
+def test_feed_forward_is_per_token_and_not_linear():
     layer = shuffled(FeedForward(5, 11))
     x = normal(3, 7, 5)
-    whole = layer(x)
-    assert whole.shape == x.shape
+    output = layer(x)
+    assert output.shape == x.shape
     for i, j in np.ndindex(3, 7):
-        close(layer(x[i, j : j + 1])[0], whole[i, j])
+        close(layer(x[i, j : j + 1])[0], output[i, j])
     assert not torch.allclose(layer(2 * x), 2 * layer(x), atol=0.1)
     assert FeedForward(6).W_1.out_features == 24
     assert FeedForward(6, bias=False).W_2.bias is None
@@ -426,46 +426,46 @@ DTYPES = [(torch.float64, 1e-10), (torch.float32, 1e-5)]
 @pytest.mark.parametrize(("dtype", "atol"), DTYPES)
 def test_an_encoder_block_is_the_library_s_layer(pre_norm, dtype, atol):
     for activation in ("gelu", "relu"):
-        theirs = library(nn.TransformerEncoderLayer, pre_norm, dtype, activation=activation)
-        ours, x = from_torch(theirs), normal(2, 7, 12, dtype=dtype)
+        library_layer = library(nn.TransformerEncoderLayer, pre_norm, dtype, activation=activation)
+        block, x = from_torch(library_layer), normal(2, 7, 12, dtype=dtype)
         for mask in (None, some(7, 7), causal_mask(7)):
-            expected = theirs(x, src_mask=None if mask is None else ~mask)
-            close(ours(x, mask), expected, atol)
+            expected = library_layer(x, src_mask=None if mask is None else ~mask)
+            close(block(x, mask), expected, atol)
         padding = torch.tensor([[1, 1, 1, 1, 1, 0, 0], [1, 1, 1, 0, 0, 0, 0]]).bool()
-        found = ours(x, padding[:, None, :])
-        close(found[padding], theirs(x, src_key_padding_mask=~padding)[padding], atol)
+        output = block(x, padding[:, None, :])
+        close(output[padding], library_layer(x, src_key_padding_mask=~padding)[padding], atol)
 
 
 @pytest.mark.parametrize("pre_norm", [True, False])
 @pytest.mark.parametrize(("dtype", "atol"), DTYPES)
 def test_a_decoder_block_is_the_library_s_layer(pre_norm, dtype, atol):
-    theirs = library(nn.TransformerDecoderLayer, pre_norm, dtype)
-    ours, x, memory = from_torch(theirs), *(normal(2, n, 12, dtype=dtype) for n in (5, 7))
+    library_layer = library(nn.TransformerDecoderLayer, pre_norm, dtype)
+    block, x, memory = from_torch(library_layer), *(normal(2, n, 12, dtype=dtype) for n in (5, 7))
     for mask in (None, causal_mask(5)):
         for seen in (None, some(5, 7)):
-            expected = theirs(
+            expected = library_layer(
                 x,
                 memory,
                 tgt_mask=None if mask is None else ~mask,
                 memory_mask=None if seen is None else ~seen,
             )
-            close(ours(x, memory, mask, seen), expected, atol)
+            close(block(x, memory, mask, seen), expected, atol)
 
 
 def test_gradients_are_those_of_the_library_s_layer():
-    theirs = library(nn.TransformerEncoderLayer, True, torch.float64, dropout=0.0).train()
-    ours, x = from_torch(theirs), normal(2, 7, 12).requires_grad_()
+    library_layer = library(nn.TransformerEncoderLayer, True, torch.float64, dropout=0.0).train()
+    block, x = from_torch(library_layer), normal(2, 7, 12).requires_grad_()
     goal = normal(2, 7, 12, seed=5)
-    grads = [torch.autograd.grad((layer(x) * goal).sum(), x)[0] for layer in (theirs, ours)]
+    grads = [torch.autograd.grad((layer(x) * goal).sum(), x)[0] for layer in (library_layer, block)]
     close(*grads)
-    (ours(x) * goal).sum().backward()
-    (theirs(x) * goal).sum().backward()
-    close(ours.norm_2.gain.grad, theirs.norm2.weight.grad)
-    close(ours.feed_forward.W_1.weight.grad, theirs.linear1.weight.grad)
+    (block(x) * goal).sum().backward()
+    (library_layer(x) * goal).sum().backward()
+    close(block.norm_2.gain.grad, library_layer.norm2.weight.grad)
+    close(block.feed_forward.W_1.weight.grad, library_layer.linear1.weight.grad)
 
 
 @pytest.mark.parametrize("pre_norm", [True, False])
-def test_blocks_by_loops(pre_norm):
+def test_blocks_agree_with_loops(pre_norm):
     """The residual stream, norm and feed-forward layer written out for single numbers."""
     block, x = shuffled(EncoderBlock(4, 2, 3, pre_norm)), normal(3, 4)
 
@@ -489,19 +489,19 @@ def test_blocks_by_loops(pre_norm):
     close(block(x), y)
 
 
-def test_a_block_has_12_d_squared_numbers_and_13_d_small_ones():
+def test_a_block_has_12_d_squared_and_13_d_parameters():
     for d, h in ((12, 3), (64, 4)):
         assert count_parameters(EncoderBlock(d, h)) == 12 * d**2 + 13 * d
         assert count_parameters(DecoderBlock(d, h)) == 16 * d**2 + 19 * d
-        own = nn.TransformerEncoderLayer(d, h, 4 * d)
-        assert count_parameters(own) == count_parameters(EncoderBlock(d, h))
+        library_layer = nn.TransformerEncoderLayer(d, h, 4 * d)
+        assert count_parameters(library_layer) == count_parameters(EncoderBlock(d, h))
 
 
 def test_dropout_keeps_the_mean_and_is_off_in_eval():
     block, x = shuffled(EncoderBlock(12, 3, dropout=0.25)), normal(5, 12)
-    whole = shuffled(EncoderBlock(12, 3))(x)
+    expected = shuffled(EncoderBlock(12, 3))(x)
     assert not block(x).equal(block(x))
-    close(block.eval()(x), whole)
+    close(block.eval()(x), expected)
     ends = {"attention.W_o": 1.0, "feed_forward.W_2": 4.0}
     for name, number in ends.items():
         layer = block.get_submodule(name)
@@ -529,32 +529,32 @@ def test_a_decoder_block_reads_the_memory_as_it_comes():
 @pytest.mark.parametrize("pre_norm", [True, False])
 def test_the_encoder_decoder_is_stacks_of_the_library_s(pre_norm):
     torch.manual_seed(0)
-    ours = Transformer(11, 13, 12, 3, 2, pre_norm=pre_norm).double()
+    model = Transformer(11, 13, 12, 3, 2, pre_norm=pre_norm).double()
     source, target = torch.randint(11, (2, 7)), torch.randint(13, (2, 5))
     seen = torch.tensor([[1, 1, 1, 1, 1, 0, 0], [1, 1, 1, 1, 1, 1, 1]]).bool()[:, None, :]
-    logits = ours(source, target, seen)
+    logits = model(source, target, seen)
     assert logits.shape == (2, 5, 13)
-    x = ours.embed(ours.source, source)
-    for block in ours.encoder:
+    x = model.embed(model.source, source)
+    for block in model.encoder:
         x = block(x, seen)
-    memory = ours.norm_source(x)
-    y = ours.embed(ours.target, target)
-    for block in ours.decoder:
+    memory = model.norm_source(x)
+    y = model.embed(model.target, target)
+    for block in model.decoder:
         y = block(y, memory, causal_mask(5), seen)
-    close(logits, ours.out(ours.norm_target(y)))
-    assert isinstance(ours.norm_target, LayerNorm) == pre_norm
+    close(logits, model.out(model.norm_target(y)))
+    assert isinstance(model.norm_target, LayerNorm) == pre_norm
     # No token sees a later one, and none sees what is padding.
     later = target.clone()
     later[:, 3:] = (later[:, 3:] + 1) % 13
-    close(ours(source, later, seen)[:, :3], logits[:, :3])
-    other = source.clone()
-    other[0, 5:] = (other[0, 5:] + 1) % 11
-    close(ours(other, target, seen), logits)
-    assert not torch.allclose(ours(other, target), ours(source, target))
-    assert abs(ours.embed(ours.source, source).std() - 1.2) < 0.4
+    close(model(source, later, seen)[:, :3], logits[:, :3])
+    changed_padding = source.clone()
+    changed_padding[0, 5:] = (changed_padding[0, 5:] + 1) % 11
+    close(model(changed_padding, target, seen), logits)
+    assert not torch.allclose(model(changed_padding, target), model(source, target))
+    assert abs(model.embed(model.source, source).std() - 1.2) < 0.4
 
 
-def test_the_schedule():
+def test_the_learning_rate_schedule_by_hand():
     assert noam_schedule(100, 4, 100) == pytest.approx(0.05)
     rates = [noam_schedule(step, 512, 4000) for step in (1, 2000, 4000, 16000)]
     assert rates == pytest.approx([1.7469e-7, 3.4939e-4, 6.9877e-4, 3.4939e-4], rel=1e-4)
@@ -612,12 +612,12 @@ test_bad_input_is_refused = refused(
 
 def test_no_argument_is_changed():
     x, memory, mask, seen = normal(5, 12), normal(7, 12), some(5, 5), some(5, 7)
-    kept = [a.clone() for a in (x, memory, mask, seen)]
+    copies = [a.clone() for a in (x, memory, mask, seen)]
     layer_norm(x).add_(1)
     for pre_norm in (True, False):
         shuffled(EncoderBlock(12, 3, pre_norm=pre_norm))(x, mask).add_(1)
         shuffled(DecoderBlock(12, 3, pre_norm=pre_norm))(x, memory, mask, seen).add_(1)
-    assert all(a.equal(b) for a, b in zip((x, memory, mask, seen), kept, strict=True))
+    assert all(a.equal(b) for a, b in zip((x, memory, mask, seen), copies, strict=True))
 
 
 # --- the checks ------------------------------------------------------------------------------
@@ -640,9 +640,9 @@ def test_no_masked_score_is_50_above_the_allowed(target, monkeypatch):
             hidden = scores.masked_fill(mask, -math.inf).amax(-1)
             assert (hidden - allowed < 50).all()
             tested += 1
-        return kept(query, key, value, mask, scale=scale)
+        return original(query, key, value, mask, scale=scale)
 
-    kept = module.scaled_dot_product_attention
+    original = module.scaled_dot_product_attention
     monkeypatch.setattr(module, "scaled_dot_product_attention", attended)
     for seed in range(6):
         for _, case, _ in draw(exercises()[target], seed):
@@ -656,7 +656,7 @@ def test_no_masked_score_is_50_above_the_allowed(target, monkeypatch):
 
 
 @pytest.mark.parametrize("target", BLOCKS)
-def test_what_dropout_multiplies_by_is_0_or_one_number(target, monkeypatch):
+def test_dropout_multiplies_by_0_or_by_one_number(target, monkeypatch):
     every = [case for _, case, _ in draw(exercises()[target], 0)]
     cases = [case for case in every if case.use is multiplied_in_training]
     assert len(cases) == (2 if target.endswith("EncoderBlock") else 3)
@@ -671,19 +671,19 @@ def test_what_dropout_multiplies_by_is_0_or_one_number(target, monkeypatch):
 def test_dropouts_cost_does_not_depend_on_its_draw(target, monkeypatch):
     every = [case for _, case, _ in draw(exercises()[target], 0)]
     (case,) = [case for case in every if case.use is added_in_training]
-    found = []
+    totals = []
     for seed in range(20):
         monkeypatch.setattr("attncourse.checks.callers.blocks.SEED", seed)
         numbers = case.use(exercises()[target].reference, **case.kwargs)
-        found += numbers.values()
+        totals += numbers.values()
     branches = 2 if target.endswith("EncoderBlock") else 3
-    assert all(numbers.equal(found[0]) for numbers in found)
-    assert len(found[0]) == 2**branches
+    assert all(numbers.equal(totals[0]) for numbers in totals)
+    assert len(totals[0]) == 2**branches
     # That one of the sums never comes up in 40 · 32 places:
     assert 2**branches * (1 - 0.4**branches) ** (40 * 32) < 1e-30
 
 
-def test_the_callers_leave_the_random_numbers_of_others_alone():
+def test_callers_do_not_change_the_global_random_state():
     torch.manual_seed(3)
     expected = torch.rand(4)
     torch.manual_seed(3)
@@ -693,7 +693,7 @@ def test_the_callers_leave_the_random_numbers_of_others_alone():
 
 
 @pytest.mark.parametrize("target", BLOCKS)
-def test_pytorch_s_own_layer_is_no_answer(target):
+def test_pytorchs_own_layer_is_not_accepted(target):
     kind = getattr(nn, f"Transformer{target.split('.')[1].replace('Block', 'Layer')}")
 
     def answer(d_model, n_heads, d_ff=None, pre_norm=True, dropout=0.0):
@@ -757,9 +757,9 @@ class FeedForwardBetween(DecoderBlock):
         (FeedForwardBetween, "self-attention, feed-forward, cross-attention"),
     ],
 )
-def test_branches_are_told_in_the_order_written(answer, written):
-    told = examine("transformer.DecoderBlock", answer, seed=5).diagnosis
-    assert told.explanation == (
+def test_branches_are_named_in_the_order_written(answer, written):
+    diagnosis = examine("transformer.DecoderBlock", answer, seed=5).diagnosis
+    assert diagnosis.explanation == (
         f"You take the branches in the order {written}. "
         "It is self-attention, cross-attention, feed-forward."
     )
