@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from attncourse import interpret
-from attncourse.bank.interpret.ablate import outputs
+from attncourse.bank.interpret.ablate import head_outputs
 from attncourse.bank.interpret.cases import SIZES, state_of_gpt
 from attncourse.checks import examine
 from attncourse.checks.callers.ablation import (
@@ -114,7 +114,7 @@ def columns_of_head(attention, head):
     return slice(head * d_head, (head + 1) * d_head)
 
 
-def head_outputs(model, layer, ids):
+def outputs_by_hook(model, layer, ids):
     """What the heads hand to W_o, seen by a hook that is taken away again."""
     seen = []
     W_o = model.blocks[layer].attention.W_o
@@ -131,7 +131,7 @@ def ablate_by_hook(model, layer, head, how="zero", ids=None):
     attention = changed.blocks[layer].attention
     columns, replacement = columns_of_head(attention, head), 0.0
     if how == "mean":
-        replacement = head_outputs(changed, layer, ids).flatten(0, -2).mean(0)[columns]
+        replacement = outputs_by_hook(changed, layer, ids).flatten(0, -2).mean(0)[columns]
 
     def replace(module, inputs):
         heads = inputs[0].clone()
@@ -169,7 +169,7 @@ def ablate_by_wrapper(model, layer, head, how="zero", ids=None):
     replacement = 0.0
     if how == "mean":
         columns = columns_of_head(model.blocks[layer].attention, head)
-        replacement = head_outputs(model, layer, ids)[..., columns].flatten(0, -2).mean(0)
+        replacement = outputs_by_hook(model, layer, ids)[..., columns].flatten(0, -2).mean(0)
     return WithoutHead(model, layer, head, replacement)
 
 
@@ -184,7 +184,7 @@ def ablate_by_values(model, layer, head, how="zero", ids=None):
         attention.W_v.weight[columns] = 0
         attention.W_v.bias[columns] = 0
         if how == "mean":
-            mean = head_outputs(model, layer, ids).flatten(0, -2).mean(0)
+            mean = outputs_by_hook(model, layer, ids).flatten(0, -2).mean(0)
             attention.W_v.bias[columns] = mean[columns]
     return changed
 
@@ -199,7 +199,7 @@ def ablate_by_new_layer(model, layer, head, how="zero", ids=None):
     old, bias = attention.W_o.weight.detach(), attention.W_o.bias
     add = torch.zeros(attention.d_model, dtype=old.dtype) if bias is None else bias.detach()
     if how == "mean":
-        mean = head_outputs(model, layer, ids).reshape(-1, attention.d_model).mean(0)
+        mean = outputs_by_hook(model, layer, ids).reshape(-1, attention.d_model).mean(0)
         add = add + old @ (mean * (1 - keep))
     attention.W_o = nn.Linear(attention.d_model, attention.d_model, dtype=old.dtype)
     attention.W_o.weight = nn.Parameter(old * keep)
@@ -214,7 +214,7 @@ def ablate_by_forward(model, layer, head, how="zero", ids=None):
     columns = columns_of_head(attention, head)
     mean = None
     if how == "mean":
-        mean = head_outputs(model, layer, ids).flatten(end_dim=-2).mean(0)[columns]
+        mean = outputs_by_hook(model, layer, ids).flatten(end_dim=-2).mean(0)[columns]
 
     def forward(query, key=None, value=None, mask=None):
         q, k, v = attention.views(query, key, value)
@@ -555,8 +555,8 @@ def test_the_banks_maps_are_the_packages():
     model, ids = small(), ids_of(2, 5)
     for layer in range(2):
         expected = interpret.head_output(model, layer, ids)
-        torch.testing.assert_close(outputs(model, layer, ids), expected)
         torch.testing.assert_close(head_outputs(model, layer, ids), expected)
+        torch.testing.assert_close(outputs_by_hook(model, layer, ids), expected)
 
 
 # --- rollout ---------------------------------------------------------------------------------
