@@ -48,7 +48,7 @@ NO_TIME = "no time: left to make test"
 
 @pytest.fixture(scope="session")
 def built() -> Path:
-    """The built book's folder. `make test` has just built it, so nothing runs here once more."""
+    """Return the built book's folder; after `make test` has built it, no page runs again."""
     if NO_TEST_AFTER:
         pytest.skip("what needs the book is left to make test")
     folder = ROOT / "_build"
@@ -62,7 +62,7 @@ def built() -> Path:
 
 @pytest.fixture(scope="session")
 def real_model():
-    """The real model of Part V and its pieces of words, where they are within reach."""
+    """Return the real model of Part V and its tokenizer, or skip where they are not fetched."""
     from attncourse.pretrained.model import NoModel, load
 
     try:
@@ -73,13 +73,13 @@ def real_model():
 
 @pytest.fixture(scope="session")
 def transformers():
-    """The library, for the tests that compare the package's models with its."""
+    """Return the library, or skip the tests that compare the package's models with its."""
     return pytest.importorskip("transformers")
 
 
 @pytest.fixture
 def marker(monkeypatch):
-    """The executor of every run in the test, which runs nothing and gives points."""
+    """Replace the executor of every run by one that runs nothing and gives points."""
     from helpers.driver_runs import marking
 
     return marking(monkeypatch)
@@ -87,7 +87,7 @@ def marker(monkeypatch):
 
 @pytest.fixture(scope="module")
 def browser():
-    """Chromium, for the figures of one test file."""
+    """Yield a Chromium for the figures of one test file."""
     from chromium import launched
 
     with launched() as made:
@@ -96,7 +96,7 @@ def browser():
 
 @pytest.fixture
 def opened(browser):
-    """Opens figures for a reader, and looks afterwards whether anything went wrong."""
+    """Yield a function that opens figures; afterwards no figure has had an error."""
     from helpers.figure_reader import FigureReader
 
     readers = []
@@ -120,7 +120,7 @@ def course():
 
 @pytest.fixture(scope="module", autouse=True)
 def from_exec(request):
-    """Lanes part from a process that has their libraries, but not in the files marked so."""
+    """Fork lanes from a process with their libraries loaded, except in files marked otherwise."""
     from attncourse.grading.judge.lanes import LANES
 
     started = request.node.get_closest_marker("from_exec") is not None
@@ -150,7 +150,7 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_xdist_make_scheduler(config, log):
-    """A file's tests run in one process, those of the files in `DEALT` a chapter's at a time."""
+    """Run a file's tests in one process, of ``FILES_DEALT_BY_CHAPTER`` those of one chapter."""
     from xdist.scheduler.loadscope import LoadScopeScheduling
 
     class ByFile(LoadScopeScheduling):
@@ -163,32 +163,32 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 def exercise_of(item) -> tuple | None:
-    """The file and the exercise of a test that has one among its parameters."""
+    """Return the file and the exercise of a test that has one among its parameters."""
     parameters = item.callspec.params if hasattr(item, "callspec") else {}
     return (item.path, parameters["exercise"].target) if "exercise" in parameters else None
 
 
 def pytest_collection():
-    """Some test files draw while they are imported."""
+    """Seed the generators before test files are imported: some draw then."""
     settle()
 
 
 def pytest_runtest_setup(item):
-    """No test draws where another has left off; in `make quick` none begins that keeps anybody."""
+    """Seed the generators before each test; skip it if `make quick` has no time left."""
     settle()
     if NO_TEST_AFTER and time.monotonic() > NO_TEST_AFTER:
         pytest.skip(NO_TIME)
 
 
 def pytest_report_teststatus(report):
-    """What is left to `make test` for want of time prints no letter: thousands may be."""
+    """Print no letter for tests that are skipped for want of time: there may be thousands."""
     if report.skipped and isinstance(report.longrepr, tuple) and NO_TIME in report.longrepr[2]:
         return "skipped", "", ""
     return None
 
 
 def pytest_collection_finish():
-    """From now on the collector works, on what tests make; it need not look every 700 objects."""
+    """Turn the garbage collector on for what tests make, with a larger threshold than 700."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000)
@@ -196,7 +196,7 @@ def pytest_collection_finish():
 
 
 def pytest_terminal_summary(terminalreporter):
-    """The lines that tests want to be read at the end of the run."""
+    """Print the summary lines of tests at the end of the run."""
     passed = terminalreporter.getreports("passed")
     properties = [item for report in passed for item in report.user_properties]
     counted = Counter(counted_thing for name, counted_thing in properties if name == "counted")
@@ -209,8 +209,8 @@ def pytest_terminal_summary(terminalreporter):
     tell_the_slowest(terminalreporter)
     for reason, number in skipped_by_reason(terminalreporter.getreports("skipped")).most_common():
         terminalreporter.write_line(f"{number} skipped: {reason}")
-    properties = "yes" if within_reach() else "no; attncourse model fetches it, and its tests run"
-    terminalreporter.write_line(f"real model: {properties}")
+    reachable = "yes" if within_reach() else "no; attncourse model fetches it, and its tests run"
+    terminalreporter.write_line(f"real model: {reachable}")
 
 
 def skipped_by_reason(reports: list) -> Counter[str]:
@@ -223,7 +223,7 @@ def skipped_by_reason(reports: list) -> Counter[str]:
 
 
 def tell_the_slowest(terminalreporter):
-    """Of a whole run: the ten files that took longest, and for `make quick` what each took."""
+    """Print a whole run's ten slowest files, and save all files' seconds for `make quick`."""
     taken: dict[str, float] = {}
     for reports in terminalreporter.stats.values():
         for report in reports:

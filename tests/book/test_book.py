@@ -26,25 +26,25 @@ OTHER = "https://github.com/someone/else"
 
 
 def build(root: Path) -> dict[str, str]:
-    """Build a book that must succeed; what became of each page with code."""
+    """Build a book, which must succeed; return each page's status, cached or executed."""
     process = run_tool("book", "--root", root)
     assert process.returncode == 0, process.stdout + process.stderr
     return dict(re.findall(r"^  ([\w/ ]+): (cached|executed)", process.stdout, re.MULTILINE))
 
 
 def runs(root: Path) -> int:
-    """How often a page has been executed: each run leaves one folder in the cache."""
+    """Return how often pages have been executed: each run leaves one folder in the cache."""
     return len(list((root / "_build" / ".jupyter_cache" / "executed").iterdir()))
 
 
 def article(root: Path, page: str) -> str:
-    """A built page's own content."""
+    """Return a built page's own content."""
     text = (root / "_build" / "html" / f"{page}.html").read_text(encoding="utf-8")
     return text[text.index("<article") : text.index("</article>")]
 
 
 def loaded(root: Path) -> str:
-    """How a built page names the style sheet."""
+    """Return a built page's reference to the style sheet."""
     text = (root / "_build" / "html" / "book" / "01_alpha.html").read_text(encoding="utf-8")
     return re.search(r"attncourse\.css[^\"]*", text)[0]
 
@@ -65,7 +65,7 @@ def small(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def real_book(built) -> Path:
-    """The real book."""
+    """Return the course's own repository, whose book is built."""
     return built.parents[1]
 
 

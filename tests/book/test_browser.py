@@ -67,7 +67,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def html(built) -> Path:
-    """The folder of the built book."""
+    """Return the folder of the built book."""
     return built
 
 
@@ -839,7 +839,7 @@ def test_the_field_guide_prints_as_it_is_seen(reader):
 
 
 def search_results(reader: PageReader, query: str) -> list[str]:
-    """Where the first results of a search lead, without the words that are marked there."""
+    """Return the links of a search's first results, without the words to highlight."""
     page = reader.open(f"search.html?q={query.replace(' ', '+')}")
     expect(page.locator(".search-summary")).to_contain_text("found")
     links = [a.get_attribute("href") for a in page.locator("ul.search li > a").all()]

@@ -51,12 +51,12 @@ each = pytest.mark.parametrize("exercise", EXERCISES.values(), ids=EXERCISES)
 
 @pytest.fixture(scope="module")
 def entries(built) -> list[listing.GuideEntry]:
-    """Those that the book was built with."""
+    """Return the entries that the book was built with."""
     return listing.entries(built.parent / "field_guide.json")
 
 
 def identity_of(wrong) -> tuple:
-    """What makes a function what it is: its code, names and constants, what it closes over."""
+    """Return a function's code, names, constants and closure, to compare functions by."""
     if isinstance(wrong, CodeType):
         inner = [identity_of(c) if isinstance(c, CodeType) else repr(c) for c in wrong.co_consts]
         return wrong.co_code, wrong.co_names, wrong.co_varnames, tuple(inner)
@@ -74,7 +74,7 @@ def identity_of(wrong) -> tuple:
 
 
 def run_in_module(module, statement: str):
-    """What ``again`` is after a statement in a module of checks.
+    """Return the value of ``again`` after a statement in a module of checks.
 
     Its imports go first: Python compiles calls of imported names differently.
     """
@@ -91,7 +91,7 @@ def imports_of(module) -> str:
 
 
 def without_defaults(signature: inspect.Signature) -> inspect.Signature:
-    """The same names, to be called in the same way."""
+    """Return the signature without defaults: the same names and kinds."""
     parameters = [
         p if p.default is p.empty else p.replace(default=None)
         for p in signature.parameters.values()
@@ -130,7 +130,7 @@ def assert_is_the_mistakes_code(exercise, mistake):
 
 
 def rebuilt(module, code: str, function: FunctionType):
-    """A function of a shown body, with another's signature."""
+    """Return a function with a printed body and another function's signature."""
     signature = str(without_defaults(inspect.signature(function)))
     if function.__name__ == "<lambda>":
         return run_in_module(module, f"again = lambda {signature[1:-1]}: (\n{code}\n)")
@@ -159,7 +159,7 @@ def assert_is_the_options_code(piece: str, name: str, option: object):
 
 
 def steps_of(function: FunctionType) -> list[tuple[str, str]]:
-    """What a function does, step by step; inner functions by their names alone."""
+    """Return a function's bytecode steps; inner functions appear by name."""
     steps = [(i.opname, re.sub(r"<code object (\S+) .*", r"\1", i.argrepr))
              for i in dis.get_instructions(function)]  # fmt: skip
     return [step for step in steps if step[0] not in ("RESUME", "NOP")]
@@ -183,7 +183,7 @@ def test_the_example_is_of_the_verdicts_first_failure(exercise, entries):
 
 
 def first_failing_criterion(entry: listing.GuideEntry) -> str:
-    """The criterion that an entry names."""
+    """Return the criterion that an entry says fails first."""
     return re.search("Fails first</strong> at “(.*?)”:</p>", entry.html)[1]
 
 

@@ -20,7 +20,7 @@ PROMPT = re.compile(
 
 
 def names_printed(cell: str) -> list[str]:
-    """The names of what a cell prints with `show_source`."""
+    """Return the names of what a cell prints with ``show_source``."""
     code = re.sub(r"\A(?:---\n.*?^---\n|(?::[^\n]*\n)*)", "", cell, flags=re.DOTALL | re.MULTILINE)
     try:
         calls = [n for n in ast.walk(ast.parse(code)) if isinstance(n, ast.Call)]

@@ -35,7 +35,7 @@ STATEMENTS_TO_RUN = (
 
 @cache
 def solved(folder: Path) -> dict:
-    """The names of an assignment's notebook once the right answers have run."""
+    """Return the namespace of an assignment's notebook after the right answers have run."""
     names: dict = {"display": print}
     for cell in cells_of(folder):
         if cell.code and (cell.solution or cell.source.startswith(STATEMENTS_TO_RUN)):
@@ -44,7 +44,7 @@ def solved(folder: Path) -> dict:
 
 
 def passes(folder: Path, source: str, seed: int, **answers) -> bool:
-    """Whether a hidden test holds for these answers."""
+    """True if a hidden test passes with these answers."""
     random.seed(seed)
     np.random.seed(seed % 2**32)
     torch.manual_seed(seed)
@@ -60,7 +60,7 @@ def passes(folder: Path, source: str, seed: int, **answers) -> bool:
 
 
 def filled_like(value, number):
-    """Something like a value, with nothing but this number in it."""
+    """Return a value of the same form with every entry set to ``number``."""
     if isinstance(value, torch.Tensor):
         return torch.full(value.shape, number).to(value.dtype)
     if isinstance(value, np.ndarray):
@@ -75,7 +75,7 @@ def filled_like(value, number):
 
 
 def average(value) -> float:
-    """The mean of an array's numbers; another number for what is one number anyway."""
+    """Return the mean of an array's numbers; for a single number, another one."""
     if not isinstance(value, np.ndarray | torch.Tensor):
         return 0.5
     numbers = np.asarray(value.detach() if isinstance(value, torch.Tensor) else value, dtype=float)
@@ -83,14 +83,14 @@ def average(value) -> float:
 
 
 def reshaped(value, *shape):
-    """An array in another shape of its library, with zeros where there is something."""
+    """Return zeros of the same library in another shape."""
     if isinstance(value, torch.Tensor):
         return torch.zeros(shape).to(value.dtype)
     return [] if isinstance(value, list | str) else np.zeros(shape)
 
 
 def destroy(things, number=0) -> bool:
-    """Changes everything that can be changed in place; whether there was anything."""
+    """Overwrite all arrays and modules in place; True if there were any."""
     arrays = [t for t in things if isinstance(t, torch.nn.Module | torch.Tensor | np.ndarray)]
     for thing in arrays:
         if isinstance(thing, torch.nn.Module):
@@ -103,7 +103,7 @@ def destroy(things, number=0) -> bool:
 
 
 def destroying_answer(number):
-    """Changes the arguments, and returns what is full of the same number."""
+    """Return an answer that overwrites its arguments and returns the same number everywhere."""
 
     def spoilt(right, args, kwargs):
         value = filled_like(right(*args, **kwargs), number)
@@ -114,7 +114,7 @@ def destroying_answer(number):
 
 
 def right_after_destroying(number):
-    """Changes the arguments, and is right about what they are then."""
+    """Return an answer that overwrites its arguments and is right for the overwritten ones."""
 
     def spoilt(right, args, kwargs):
         value = right(*args, **kwargs)
@@ -145,7 +145,7 @@ SPOILT_RESULTS = {  # what comes of the right answer and its arguments
 
 
 def answer_of(right, spoil):
-    """The right answer, spoilt: a function, or a module whose methods are."""
+    """Return the right answer with its results spoilt: a function, or a class with such methods."""
     if not isinstance(right, type):
         return lambda *args, **kwargs: spoil(right, args, kwargs)
 
@@ -163,7 +163,7 @@ def answer_of(right, spoil):
 
 
 def answer_from_example(folder: Path, name: str):
-    """An answer that returns what the text's example shows, whatever it is given."""
+    """Return an answer that always returns the result of the text's example."""
     right, seen = solved(folder)[name], []
 
     def listening(right, args, kwargs):

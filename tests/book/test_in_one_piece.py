@@ -383,7 +383,7 @@ STORY = torch.tensor([[3, 1, 4, 1, 5], [9, 2, 6, 5, 3]])
 
 
 def state(module: torch.nn.Module, **names: str) -> dict[str, torch.Tensor]:
-    """A module's numbers under the listing's names: no room, and what else is called otherwise."""
+    """Return a module's state under the names that the listing uses."""
     names = {"attention.": "", "feed_forward.": "", **names}
     tensors = {}
     for name, tensor in module.state_dict().items():
@@ -394,7 +394,7 @@ def state(module: torch.nn.Module, **names: str) -> dict[str, torch.Tensor]:
 
 
 def gpt_state() -> dict[str, torch.Tensor]:
-    """The same for a GPT, whose queries, keys and values lie in one matrix there."""
+    """Return a GPT's state under the listing's names: W_q, W_k and W_v are one matrix there."""
     tensors = state(MODEL, blocks="layers", gain="weight")
     for i in range(2):
         for kind in ("weight", "bias"):
@@ -587,7 +587,7 @@ def listing(stem: str) -> str:
 
 
 def run_alone(pieces: list[tuple[str, list[tuple[str, dict]]]], folder) -> Iterator[tuple | str]:
-    """What each prints and what its expressions come to, or how it failed."""
+    """Return each listing's output and the values of its expressions, or its error."""
     process = subprocess.run(
         [sys.executable, "-I", "-W", "error", "-c", RUN_SCRIPT],
         input=pickle.dumps(pieces),
@@ -602,13 +602,13 @@ def run_alone(pieces: list[tuple[str, list[tuple[str, dict]]]], folder) -> Itera
 
 @pytest.fixture(scope="module")
 def results_by_chapter(tmp_path_factory) -> dict[str, tuple | str]:
-    """What came of each chapter's listing."""
+    """Return each chapter's output and values, or its error, by stem."""
     pieces = [(listing(stem), [piece[:2] for piece in PIECES[stem]]) for stem in CHAPTERS]
     return dict(zip(CHAPTERS, run_alone(pieces, tmp_path_factory.mktemp("alone")), strict=True))
 
 
 def promised_numbers(code: str) -> tuple[set[str], set[str]]:
-    """The numbers of the exercises to which a listing's first lines promise answers, and ideas."""
+    """Return the exercises' numbers that a listing's first lines promise to answer or outline."""
     words = " ".join(re.match(r"(?:# .*\n?)*", code)[0].replace("#", " ").split())
     return tuple(
         {n for part in re.findall(pattern, words) for n in numbers_in(part)}
@@ -617,14 +617,14 @@ def promised_numbers(code: str) -> tuple[set[str], set[str]]:
 
 
 def numbers_in(words: str) -> Iterator[str]:
-    """The numbers in "1.1 to 1.3 and 1.5", with those between."""
+    """Return the numbers in "1.1 to 1.3 and 1.5", with those between."""
     for first, last in re.findall(r"(\d+\.\d+)(?: to \d+\.(\d+))?", words):
         chapter, number = first.split(".")
         yield from (f"{chapter}.{n}" for n in range(int(number), int(last or number) + 1))
 
 
 def exercises_answered(code: str, stem: str, folder: Path) -> tuple[set[str], set[str]]:
-    """The exercises whose names a listing defines: those that it solves, and those it does not."""
+    """Return the exercises that a listing solves, and those it defines without solving them."""
     file = folder / f"{stem}.py"
     file.write_text(code, encoding="utf-8")  # a check reads the source
     names: dict[str, Any] = {"__name__": "__main__"}

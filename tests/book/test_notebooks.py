@@ -57,7 +57,7 @@ def read_notebook(path: Path | str) -> nbformat.NotebookNode:
 
 
 def myst_in(notebook: nbformat.NotebookNode) -> list[str]:
-    """Every piece of MyST that is left in a notebook's Markdown."""
+    """Return every piece of MyST that is left in a notebook's Markdown."""
     pieces = []
     for cell in notebook.cells:
         text = re.sub(r"(?ms)^(> ?)*```.*?^(> ?)*```", "", cell.source)  # code shown as code
@@ -160,7 +160,7 @@ GRAMMAR = r"return \w+|raise \w+(\(\))?|super\(\).__init__\(\)|with torch.no_gra
 
 
 def is_answer_line(line: str) -> bool:
-    """Is this line an answer, and not a piece of grammar that any code may share?"""
+    """True if a line is an answer, and no phrase that any code may share."""
     line = line.strip()
     return (
         len(line) >= 12
@@ -170,7 +170,7 @@ def is_answer_line(line: str) -> bool:
 
 
 def regions(source: str, name: str) -> list[str]:
-    """What stands between the markers of this name."""
+    """Return the texts between the markers of this name."""
     return re.findall(rf"### BEGIN {name}\n(.*?)### END {name}", source, re.DOTALL)
 
 
@@ -201,7 +201,7 @@ TOKEN = re.compile(r"[A-Za-z_]\w*|-?\d+(?:/\d+|\.\d*)?(?:e-?\d+)?")
 
 
 def shows_expected(shown: str, expected: str) -> bool:
-    """Whether words and numbers stand in this order in what is shown, to the digits they have."""
+    """True if the output has the expected words and numbers in order, to the digits given."""
     tokens = iter(TOKEN.findall(shown))
     return all(
         any(same_token(word, shown_token) for shown_token in tokens)
@@ -237,7 +237,7 @@ def test_an_example_gives_what_its_text_expects(path):
 
 
 def shown_by(source: str, names: dict) -> str:
-    """What a cell prints and the value of its last line, as a notebook shows it."""
+    """Return what a cell prints and its last line's value, as a notebook shows it."""
     body, printed = ast.parse(source).body, io.StringIO()
     last = body.pop() if isinstance(body[-1], ast.Expr) else None
     with redirect_stdout(printed):
@@ -265,7 +265,7 @@ FAILING_NOTEBOOKS = {  # notebooks, and what is said of each
 
 @pytest.fixture(scope="module")
 def wheel_environment(tmp_path_factory) -> Path:
-    """A Python that has the built wheel and its dependencies, but not the repository."""
+    """Return a folder with a Python that has the built wheel and not the repository."""
     base = tmp_path_factory.mktemp("elsewhere")
     subprocess.run(
         [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", base, ROOT],
@@ -284,7 +284,7 @@ def wheel_environment(tmp_path_factory) -> Path:
 
 
 def run_notebooks(wheel_environment: Path, *paths: Path) -> dict[Path, dict[str, str]]:
-    """What came of each notebook, in an empty folder and with the Python of `elsewhere`."""
+    """Run each notebook in an empty folder with the wheel's Python; return its results."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "PYTEST"))}
     inline = {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}  # as in Jupyter
     process = subprocess.run(
@@ -323,7 +323,7 @@ def test_the_wheel_holds_every_file_of_the_package_and_no_other(wheel_environmen
 
 @pytest.fixture(scope="module")
 def results(wheel_environment) -> dict[Path, dict[str, str]]:
-    """Every chapter, every solved exercise, and those that are made to fail; two at a time."""
+    """Return the results of all chapters, solved exercises and failing notebooks."""
     paths = [ROOT / path for path in PAGES + SOLVED]
     for name, (code, _) in FAILING_NOTEBOOKS.items():
         paths.append(wheel_environment / name)
@@ -361,7 +361,7 @@ def test_a_notebook_that_fails_is_reported(name, results, wheel_environment):
 
 
 def imported_modules(path: Path) -> set[str]:
-    """The top-level modules a file needs.
+    """Return the top-level modules that a file imports.
 
     Left out: what it can do without (`try … except ImportError`), and IPython inside a function,
     which is called in a notebook only.

@@ -81,12 +81,12 @@ def tab() -> Iterator[Page]:
 
 
 def heading(text: str) -> str:
-    """A section's title without its number and its link: `5.2. Who fits whom#`."""
+    """Return a section's title without its number and link, as in ``5.2. Who fits whom#``."""
     return re.sub(r"^[\d.]+\s+", "", text).rstrip("#").strip()
 
 
 def faults(measures: dict) -> list[str]:
-    """What keeps a page from its shape, in words."""
+    """Return a message for each part of the required shape that a page lacks."""
     messages = []
     if measures["words"] > WORDS:
         messages.append(f"{measures['words']} visible words, at most {WORDS}")

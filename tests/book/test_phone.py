@@ -50,7 +50,7 @@ def tab() -> Iterator[Page]:
 
 
 def faults(measures: dict) -> dict[str, list[str]]:
-    """What a page lacks, in words, by kind."""
+    """Return messages on what is wrong with a page on a phone, by kind."""
     many, broken = len(measures["printed"]), measures["broken"]
     first = []
     if not measures["moves"]:
@@ -67,7 +67,7 @@ def faults(measures: dict) -> dict[str, list[str]]:
 
 @pytest.fixture(scope="module")
 def measured(tab, built) -> dict[str, dict]:
-    """The measures of every chapter, each page opened once."""
+    """Return the measures of every chapter, each page opened once."""
     measures_by_chapter = {}
     for chapter in CHAPTERS:
         tab.goto((built / f"{chapter.page}.html").as_uri(), wait_until="load")

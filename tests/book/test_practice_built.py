@@ -42,7 +42,7 @@ def ids_on(built: Path, name: str) -> set[str]:
 
 
 def data_of(built: Path, stem: str) -> list[dict]:
-    """What a chapter's script hands over."""
+    """Return the drills in a chapter's script."""
     text = (built / "_static" / "drills" / f"{stem}.js").read_text(encoding="utf-8")
     call = re.fullmatch(r'attncourseDrills\("(\w+)",(.*)\);\n', text, re.DOTALL)
     assert call[1] == stem

@@ -33,7 +33,7 @@ needs_browser = pytest.mark.skipif(BROWSER is None, reason=ABSENT)
 
 @pytest.fixture(scope="module")
 def drilled():
-    """The course with two chapters that have drills written by hand."""
+    """Return the course with hand-written drills in two chapters."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(drill_links, "drills_of", lambda s: drills_by_hand(s) if s in STEMS else ())
         patch.setattr(drill_pages, "drills_file", lambda stem: FIXTURE)
@@ -51,7 +51,7 @@ def folder(drilled, tmp_path_factory) -> Path:
 
 @pytest.fixture
 def opened(browser, folder):
-    """Opens pages for readers, and looks afterwards whether anything went wrong."""
+    """Yield a function that opens pages; afterwards no page has had an error."""
     readers = []
 
     def opens(page: str = "practice.html", **options) -> DrillReader:

@@ -16,7 +16,7 @@ COURSE = load(ROOT)
 
 @pytest.fixture(scope="module")
 def made(built) -> dict[str, Path]:
-    """The decks by chapter."""
+    """Return the slide decks by chapter."""
     assert built == ROOT / "_build" / "html"
     return {path.stem: path for path in slides.make(COURSE)}
 

@@ -289,7 +289,7 @@ def test_a_long_run_says_that_it_still_runs(monkeypatch):
 
 
 def saving_cell(folder, *cells: str, minutes: float = 1.0) -> str:
-    """A cell after which the notebook is saved with these cells, so many minutes from now."""
+    """Return a cell that saves the notebook, with a time some minutes from now."""
     content = {"cells": [{"cell_type": "code", "metadata": {}, "source": c} for c in cells]}
     path, at = str(folder / "n.ipynb"), time.time() + 60 * minutes  # noqa: TID251
     return (

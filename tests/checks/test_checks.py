@@ -35,7 +35,7 @@ EARNED: dict[tuple[str, str], set[int]] = {}
 
 
 def answers_with_seeds(answers: list[tuple]) -> list[tuple]:
-    """(exercise, answer, seed): the answers to an exercise take the draws in turn."""
+    """Return (exercise, answer, seed) of each answer: an exercise's take the seeds in turn."""
     turns = {exercise.target: cycle(SEEDS) for exercise, _ in answers}
     return [(exercise, answer, next(turns[exercise.target])) for exercise, answer in answers]
 
@@ -44,7 +44,7 @@ WRONG_ANSWERS = answers_with_seeds([(e, m) for e in EXERCISES.values() for m in 
 
 
 def right_answers() -> list:
-    """(exercise, implementation, seed) for each right alternative in the chapters' test modules.
+    """Return (exercise, answer, seed) of each right answer in the chapters' test modules.
 
     And for those in steps, of which drills are made.
     """
@@ -80,7 +80,7 @@ def test_reference_passes(exercise, seed):
 
 @pytest.fixture
 def cached_trials(monkeypatch):
-    """Holds an answer's outcomes in a draw for all that is asked of it; suspects have their own."""
+    """Try an answer once per draw, whoever asks for its outcomes; suspects have their own."""
     known: dict[tuple, tuple] = {}
 
     def tried(exercise, implementation, seed, among=None):
@@ -99,7 +99,7 @@ def cached_trials(monkeypatch):
 def test_mistake_is_caught_and_named_in_few_lines(
     exercise, mistake, seed, record_property, monkeypatch
 ):
-    """And earns on other cases what it earns on these: points do not depend on luck.
+    """It earns the same points on another seed's cases, too.
 
     ``benchmarks/points.py`` tries all ways to make it on twenty draws. Its own name holds in every
     draw; a wrong one has to be refuted in one further draw here, and has three in truth.
@@ -130,7 +130,7 @@ def test_mistake_is_caught_and_named_in_few_lines(
 
 
 def is_paid_for_once(verdict: Verdict) -> None:
-    """Asserts that the first criterion that a slip breaks is lost, of the others half at most."""
+    """Assert that the first criterion a slip breaks is lost, and of the others half at most."""
     failed = [c for c in verdict.criteria if not c.passed]
     assert failed[0].earned == 0
     follows = [c for c in failed if c.follows]
@@ -198,7 +198,7 @@ def test_a_function_in_a_case_reveals_no_chapter_code(exercise):
 
 
 def hands_over_a_function(case: Case) -> bool:
-    """Whether an answer to a case gets a function of an array, its next argument."""
+    """True if a case hands over a function whose argument is the next one."""
     return case.use is call_on_function or any(
         callable(x) and not isinstance(x, type) for x in (*case.args, *case.kwargs.values())
     )
@@ -219,7 +219,7 @@ def test_section_is_a_heading_of_the_chapters_page(exercise):
 
 
 def test_a_reference_that_did_not_answer_is_not_cached(monkeypatch):
-    """As where the machine was stopped in the middle of it."""
+    """For example because the machine was suspended during the call."""
     exercise, run = exercises()["mixing.mix"], trials.run
 
     def late(exercise, implementation, case, **options):
@@ -238,7 +238,7 @@ def test_a_reference_that_did_not_answer_is_not_cached(monkeypatch):
 
 @pytest.mark.parametrize("stem", STEMS, ids="{}.all".format)
 def test_points_of_wrong_answers_hardly_depend_on_the_draw(stem):
-    """Where the chapter's mistakes were tried: a process gets it by its name, and last."""
+    """It runs last, in the process in which the chapter's mistakes were tried."""
     expected_count = sum(e.stem == stem and e.target not in ESTIMATED for e, *_ in WRONG_ANSWERS)
     earned = {key: points for key, points in EARNED.items() if key[0].startswith(f"{stem}.")}
     if len(earned) < expected_count:

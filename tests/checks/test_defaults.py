@@ -32,7 +32,7 @@ OTHER_DEFAULTS = [
     ("exercise", "name", "default"), OTHER_DEFAULTS, ids=lambda x: getattr(x, "target", str(x))
 )
 def test_every_other_default_is_named(exercise, name, default):
-    """Of each exercise with a number as a default."""
+    """For each exercise that has a number as a default."""
     signature = inspect.signature(exercise.reference)
 
     def answer(*args, **kwargs):

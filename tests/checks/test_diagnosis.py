@@ -31,13 +31,13 @@ FAMILIES = [(e, m) for e in EXERCISES.values() for m in e.mistakes if m.family]
 
 @pytest.fixture(autouse=True)
 def without_repairs(monkeypatch):
-    """Answers are told of by what they return: their code is for test_repairs.py."""
+    """Look for no repair in the answer's code: that is tested in test_repairs.py."""
     monkeypatch.setattr("attncourse.checks.judging.find_repair", lambda *_: None)
 
 
 @pytest.fixture
 def one_further_draw(monkeypatch):
-    """A right name holds in every draw; a wrong one has three to be refuted in, and one here."""
+    """Hold a finding against one further draw instead of three."""
     monkeypatch.setattr("attncourse.checks.explaining.diagnosis.N_FURTHER_DRAWS", 1)
 
 
@@ -428,7 +428,7 @@ class OneLayerForTwo(transformer.DecoderBlock):
 
 
 def layers_of(write):
-    """``naive_to_batched`` that hands the naive layer's numbers over like this."""
+    """Return a ``naive_to_batched`` that copies the naive layer's numbers with ``write``."""
 
     def made(naive):
         batched = multihead.MultiHeadAttention(naive.W_o.out_features, len(naive.heads))

@@ -28,7 +28,7 @@ APPLY_ROPE = exercises()["positions.apply_rope"]
 
 
 def with_two_mistakes(exercise):
-    """An answer with two mistakes of its exercise."""
+    """Return an answer with two mistakes of its exercise."""
     parts = [recipe for m in exercise.mistakes if (recipe := parts_of(m.wrong))]
     first = parts[0]
     return next(

@@ -15,7 +15,7 @@ EXERCISES = exercises()
 
 @cache
 def texts(stem: str) -> dict[str, str]:
-    """What a chapter's notebook says of each exercise, before the hints."""
+    """Return the text on each exercise of a chapter's notebook, before the hints."""
     (path,) = ROOT.glob(f"solutions/*_{stem}/*_{stem}.py")
     lines = path.read_text(encoding="utf-8").replace("\n# ", "\n").replace("\n#\n", "\n\n")
     notes = re.findall(r"<!-- facts: (\w+) -->(.*?)<!-- hints: \1 -->", lines, re.DOTALL)
@@ -23,7 +23,7 @@ def texts(stem: str) -> dict[str, str]:
 
 
 def owed_phrases(exercise) -> dict[str, str]:
-    """The words that a text owes, each behind the reason."""
+    """Return the phrases that an exercise's text must contain, by the reason."""
     cells = covered(exercise)
     owed = {f"cases hold {c}": "whole numbers" for c in cells if c.startswith("integers in ")}
     if "float32" in cells and exercise.stem not in NUMPY_CHAPTERS:

@@ -64,7 +64,7 @@ def test_rare_inputs_in_an_ordinary_criterion_are_named():
 
 
 def without_criteria(exercise, *criteria: str):
-    """The exercise without the cases of these criteria."""
+    """Return the exercise without the cases of these criteria."""
     criteria_left = tuple(
         replace(c, cases=lambda rng: ()) if c.name in criteria else c for c in exercise.criteria
     )

@@ -17,7 +17,7 @@ TWO_ARRAYS = [
 
 
 def combined_number(value):
-    """A number that follows from every entry, and from each in its own way."""
+    """Return a number that depends on every entry, on each in another way."""
     flat = torch.as_tensor(np.asarray(value, dtype=float)).ravel()
     return float((flat * torch.arange(1, flat.numel() + 1).sin()).sum())
 

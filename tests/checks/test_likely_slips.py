@@ -12,7 +12,7 @@ EXERCISES = exercises()
 
 @pytest.fixture(autouse=True)
 def without_repairs(monkeypatch):
-    """Answers are told of by what they return, as in a grade."""
+    """Look for no repair in the answer's code, as in a grade."""
     monkeypatch.setattr("attncourse.checks.judging.find_repair", lambda *_: None)
 
 

@@ -12,7 +12,7 @@ from attncourse.checks.reading.lines import line_behind, sizes_in_words
 
 
 def function_of(source: str):
-    """A function from its source, whose lines can be looked up as in a notebook."""
+    """Return a function from its source, whose lines can be looked up as in a notebook."""
     name = "<answer>"
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     made = {"torch": torch, "np": np, "nn": nn}

@@ -20,7 +20,7 @@ from attncourse.support.output import keep_what_is_written
 
 @pytest.fixture
 def displayed(monkeypatch):
-    """What a notebook would show."""
+    """Return the list of what a notebook would display."""
     shell = InteractiveShell()
     shell.display_pub = publisher = CapturingDisplayPublisher()
     monkeypatch.setattr(InteractiveShell, "initialized", lambda: True)

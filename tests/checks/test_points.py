@@ -35,7 +35,7 @@ def test_no_criterion_is_worth_more_than_half():
 
 
 def zeros(value):
-    """What has the form of a result and holds nothing."""
+    """Return zeros in the form of a result."""
     if isinstance(value, tuple | list):
         return type(value)(zeros(part) for part in value)
     if is_tensor(value):
@@ -44,7 +44,7 @@ def zeros(value):
 
 
 def trivial(reference) -> dict:
-    """Answers that answer nothing, by what they return."""
+    """Return answers that compute nothing, by what they return."""
     return {
         "nothing": lambda *args, **options: None,
         "zeros": lambda *args, **options: zeros(reference(*args, **options)),
@@ -82,7 +82,7 @@ EXERCISES_ON_FUNCTIONS = {"masking.leak"}
 
 
 def converted(value, old, new):
-    """A value in which all arrays of one dtype have another one."""
+    """Return a value with all arrays of the dtype ``old`` converted to ``new``."""
     if is_tensor(value) or isinstance(value, np.ndarray):
         if dtype_name(value) != old:
             return value
@@ -95,7 +95,7 @@ def converted(value, old, new):
 
 
 def rounded_inside(reference):
-    """The right answer, in which float64 becomes float32 and back."""
+    """Return the right answer computed in float32 where its arguments are float64."""
 
     def answer(*args, **options):
         arguments = args, options
@@ -109,7 +109,7 @@ def rounded_inside(reference):
 
 
 def arrays_in(value):
-    """The arrays in a value."""
+    """Return the arrays in a value."""
     if is_tensor(value) or isinstance(value, np.ndarray):
         return [value]
     parts = value.values() if isinstance(value, dict) else value
@@ -131,7 +131,7 @@ ATTENTION = EXERCISES["kqv.scaled_dot_product_attention"]
 
 
 def with_both_mistakes(exercise, *names: str):
-    """The answer that makes these mistakes at once, and those that make each alone."""
+    """Return the answer with all these mistakes, and one answer with each alone."""
     each = [next(m.wrong for m in exercise.mistakes if m.name == name) for name in names]
     compose = parts_of(each[0]).compose
     chosen = {key: way for wrong in each for key, way in parts_of(wrong).chosen.items()}

@@ -30,7 +30,7 @@ EXERCISES = exercises()
 
 
 def repair_of(target: str, answer, seed: int = 3):
-    """What one change mends, whatever the check would say of it."""
+    """Return the repair found in an answer's code, whatever else a check would say."""
     exercise = EXERCISES[target]
     return find_repair(exercise, answer, try_out(exercise, answer, seed), seed)
 
@@ -164,7 +164,7 @@ def test_a_repair_is_told_where_one_number_comes_back(tmp_path):
 
 
 def function_from_file(text: str, name: str, tmp_path):
-    """A function from a file, as a notebook's cell is one."""
+    """Return a function defined in a file, as a notebook's cell is one."""
     file = tmp_path / "answer.py"
     file.write_text(textwrap.dedent(text))
     names = {"torch": torch, "np": np, "nn": nn, "MultiHeadAttention": MultiHeadAttention}

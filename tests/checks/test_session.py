@@ -15,7 +15,7 @@ from attncourse.checks.showing.verdict import NOT_ATTEMPTED
 
 @pytest.fixture(autouse=True)
 def empty_session(monkeypatch):
-    """A session in which no check has run."""
+    """Start a session in which no check has run."""
     monkeypatch.setattr("attncourse.checks.last_verdicts", made := {})
     monkeypatch.setattr("attncourse.checks.showing.chapter_progress.last_verdicts", made)
     return made
@@ -26,7 +26,7 @@ def stub(*args, **kwargs):
 
 
 def run_check(target: str, answer) -> None:
-    """Runs a check as a notebook does, whatever comes of it."""
+    """Run a check as a notebook does, whether it passes or fails."""
     with suppress(CheckFailed):
         check(target, answer)
 
@@ -106,7 +106,7 @@ def test_an_unknown_chapter_has_no_progress_table():
 
 
 def class_of(*methods: str):
-    """AttentionHead, with these methods as they were handed out."""
+    """Return an ``AttentionHead`` with these methods as in the released notebook."""
     from attncourse.kqv import AttentionHead
 
     return type("AttentionHead", (AttentionHead,), dict.fromkeys(methods, stub))

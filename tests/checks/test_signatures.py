@@ -16,7 +16,7 @@ POSITIONAL_OR_KEYWORD = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
 def with_parameters(function, change):
-    """A function that passes what it is given on to another, after a change of its parameters."""
+    """Return ``function`` with changed parameters; it passes its arguments on by position."""
     before = inspect.signature(function).parameters
     after = change(list(before.values()))
     declared, passed = [], []
@@ -31,14 +31,14 @@ def with_parameters(function, change):
 
 
 def add_parameter(parameters):
-    """One that every call has to name, before those with a default."""
+    """Return the parameters with a required one more, before those with a default."""
     needed = [p for p in parameters if p.default is p.empty and p.kind is POSITIONAL_OR_KEYWORD]
     rest = [p for p in parameters if all(p is not n for n in needed)]
     return [*needed, inspect.Parameter("another", POSITIONAL_OR_KEYWORD), *rest]
 
 
 def remove_parameters(parameters):
-    """The first of them, or none where there is one."""
+    """Return the first parameter alone, or none where there is only one."""
     without_self = parameters[parameters[0].name == "self" :]
     return parameters[: len(parameters) - len(without_self)] + without_self[: len(without_self) > 1]
 

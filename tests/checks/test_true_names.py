@@ -18,7 +18,7 @@ SOME_TARGETS = ("mixing.normalize_rows", "kqv.attention_scores", "scaling.attent
 
 @pytest.fixture(autouse=True)
 def without_repairs(monkeypatch):
-    """Answers are told of by what they return."""
+    """Look for no repair in the answer's code."""
     monkeypatch.setattr("attncourse.checks.judging.find_repair", lambda *_: None)
 
 

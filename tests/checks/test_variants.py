@@ -52,7 +52,7 @@ def case_id(value) -> str:
 
 
 def right_answers(exercise) -> list:
-    """The right answers of the chapter's test module to the published exercise."""
+    """Return the right answers to the published exercise in the chapter's test module."""
     return importlib.import_module(f"test_{exercise.stem}").RIGHT[exercise.target]
 
 

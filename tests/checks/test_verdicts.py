@@ -107,7 +107,7 @@ def test_a_broken_answer_earns_nothing(answer):
 
 
 def quick_exercise(reference, limit=0.2) -> Exercise:
-    """A small exercise with a short limit."""
+    """Return a small exercise with a short time limit."""
     cases = lambda rng: [Case((rng.normal(size=(3, 3)), rng.normal(size=(3, 2))))]  # noqa: E731
     criteria = (Criterion("values", 2, cases), Criterion("again", 1, cases))
     return Exercise(
@@ -378,7 +378,7 @@ def test_an_answer_that_raises_here_and_there_gets_a_verdict():
 
 
 def raising(reference, period: int):
-    """The reference, of which every so many calls raise."""
+    """Return the reference, which raises at every ``period``-th call."""
     calls = itertools.count(1)
 
     def answer(*args, **kwargs):

@@ -218,17 +218,17 @@ class Work:
 
     @property
     def points(self) -> dict[str, float]:
-        """The maximum of each cell that is graded without a person."""
+        """Return the maximum of each automatically graded cell."""
         marks = [c["metadata"].get("nbgrader", {}) for c in json.loads(self.source)["cells"]]
         tests = [m for m in marks if m.get("grade") and not m.get("solution")]
         return {m["grade_id"]: m["points"] for m in tests}
 
     def cells_of(self, task: str) -> list[str]:
-        """The graded cells of one exercise."""
+        """Return the graded cells of one exercise."""
         return [grade_id for grade_id in self.points if grade_id.split("_", 1)[1] == task]
 
     def released(self) -> dict:
-        """The notebook that students get: without answers, without hidden tests."""
+        """Return the notebook that students get, without answers and hidden tests."""
         content = json.loads(self.source)
         for released_cell in content["cells"]:
             released_cell["source"] = "".join(released_cell["source"])
@@ -276,7 +276,7 @@ class Hostile:
         return sum(self.deserves.values())
 
     def notebook(self) -> bytes:
-        """What the student hands in."""
+        """Return the notebook that the student hands in."""
         content = self.work.released()
         answers = (self.work.right if self.honest else {}) | self.answers
         for notebook_cell in content["cells"]:
@@ -317,7 +317,7 @@ def keeps(kind: str, name: str, why: str, *, work: Work = MIXING, **arguments) -
 
 
 def fields_and_answers(arguments: dict) -> dict:
-    """What was given by the names of exercises goes to ``answers``, without its indentation."""
+    """Split arguments into fields of ``Hostile`` and answers by exercise, without indentation."""
     fields = {name: arguments[name] for name in arguments if name in Hostile.__dataclass_fields__}
     answers = {name: dedent(arguments[name]).strip() for name in arguments if name not in fields}
     return {**fields, "answers": answers}

@@ -63,10 +63,10 @@ def scores(course: Path, work: Work) -> dict[str, dict[str, float]]:
 
 
 def unearned(case: Hostile, points_given: dict[str, float]) -> float:
-    """The points beyond what a submission deserves, cell by cell."""
+    """Return the sum of points beyond what a submission deserves, cell by cell."""
     return sum(max(0, points - case.deserves.get(cell, 0)) for cell, points in points_given.items())
 
 
 def lost(case: Hostile, points_given: dict[str, float]) -> float:
-    """The points that a submission deserves and did not get, cell by cell."""
+    """Return the sum of points that a submission deserves and did not get, cell by cell."""
     return sum(max(0, points - points_given.get(cell, 0)) for cell, points in case.deserves.items())

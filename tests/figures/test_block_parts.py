@@ -19,7 +19,7 @@ X, LAYERS = example_block()
 
 
 def block_module(layer: dict) -> tuple[MultiHeadAttention, FeedForward]:
-    """The package's attention and feed-forward layer with these weights."""
+    """Return the package's attention and feed-forward layer with these weights."""
     d, d_ff = np.shape(layer["W_1"])
     attention, feed = MultiHeadAttention(d, 1, bias=False), FeedForward(d, d_ff, bias=False)
     for module in (attention, feed):
@@ -31,7 +31,7 @@ def block_module(layer: dict) -> tuple[MultiHeadAttention, FeedForward]:
 
 @torch.no_grad()
 def tokens_after_layers(x, layers, residual: bool, norm: bool, feed: bool) -> list[np.ndarray]:
-    """The tokens after each layer, by the package."""
+    """Return the tokens after each layer, computed with the package."""
     X = torch.tensor(np.array(x))
     rows = [X.numpy()]
     for layer in layers:

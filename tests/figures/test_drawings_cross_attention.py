@@ -17,7 +17,7 @@ def parts(diagram) -> ElementTree.Element:
 
 
 def thicknesses(diagram, colour: str) -> list[float]:
-    """Of the straight lines without a head, in the order of drawing."""
+    """Return the widths of the straight lines without an arrow head, in the order of drawing."""
     widths = []
     for node in parts(diagram):
         if node.tag == "path" and re.fullmatch(r"M[\d.,]+L[\d.,]+", node.get("d")):

@@ -23,7 +23,7 @@ def style(node) -> dict[str, str]:
 
 
 def squares(diagram) -> list[tuple[int, float, str]]:
-    """Number, line and colour of each square, in the order of drawing."""
+    """Return (number, y, colour) of each square, in the order of drawing."""
     numbered_squares, colour = [], None
     for node in parts(diagram):
         if node.tag == "rect" and style(node)["stroke"] == "none":

@@ -11,7 +11,7 @@ from attncourse.figures.drawings.scaling import KEY_WIDTHS, UNIT, ZERO
 
 
 def scores_and_weights_drawn(diagram) -> tuple[np.ndarray, np.ndarray]:
-    """Scores and weights, ``(3, 16)`` each, as they can be read off the picture."""
+    """Return scores and weights, ``(3, 16)`` each, read off the drawing."""
     nodes = list(ElementTree.fromstring(diagram.svg()).iter())
     places = [float(node.get("cx")) for node in nodes if node.tag == "circle"]
     shades = [float(n.get("fill-opacity")) for n in nodes if n.get("class") == "ad-weight"]

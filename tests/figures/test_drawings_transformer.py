@@ -18,13 +18,13 @@ def texts(diagram) -> list[str]:
 
 
 def thick_lines(diagram) -> list[tuple[float, float]]:
-    """From where to where, from above to below, the stream runs."""
+    """Return the (start, end) of each thick line, in y: where the residual stream runs."""
     ends = re.findall(r'd="M62,([\d.]+)L62,([\d.]+)"[^>]*stroke-width:3', diagram.svg())
     return [(float(a), float(b)) for a, b in ends]
 
 
 def boxes_on_the_stream(diagram) -> int:
-    """How many boxes have the stream through their middle, the first one aside."""
+    """Return the number of boxes on the residual stream, without the first."""
     rects = re.findall(r'<rect x="([\d.]+)" y="([\d.]+)" width="([\d.]+)"', diagram.svg())
     return sum(float(x) < 62 < float(x) + float(w) for x, _, w in rects) - 1
 

@@ -90,7 +90,7 @@ class ViewElements(HTMLParser):
         return np.array([[float(cell) for cell in row[1:]] for row in self.tables[which][1:]])
 
     def weights(self) -> np.ndarray:
-        """What the JavaScript reads."""
+        """Return the weights that the script reads from the view."""
         data = self.data
         keys = data["keys"] or data["queries"]
         shape = [len(data["layers"]), len(data["heads"]), len(data["queries"]), len(keys)]

@@ -17,7 +17,7 @@ pytestmark = needs_browser
 
 
 def screen_place(reader: FigureReader, picture: str, x: float, y: float) -> tuple[float, float]:
-    """Where a place of a drawing is on the screen."""
+    """Return the screen coordinates of a point of a drawing."""
     svg = reader.figure.locator(f"svg:has({picture})").last
     svg.scroll_into_view_if_needed()
     return tuple(
@@ -130,12 +130,12 @@ def test_a_point_on_the_circle_is_dragged_and_moved_by_keys(opened):
 
 
 def points_of(reader: FigureReader) -> list:
-    """The points on the circle, from where they are drawn."""
+    """Return the points on the circle, computed from where they are drawn."""
     return reader.figure.evaluate("root => root.points()")
 
 
 def stroke(reader: FigureReader, *path: tuple[float, float]) -> None:
-    """A finger that goes along places of the screen, as a browser gets it from the device."""
+    """Move a finger along points of the screen, with touch events as a device sends them."""
     finger, touch = reader.context.new_cdp_session(reader.page), "Input.dispatchTouchEvent"
     for i, ((x, y), (to_x, to_y)) in enumerate(itertools.pairwise(path)):
         if not i:
@@ -148,7 +148,7 @@ def stroke(reader: FigureReader, *path: tuple[float, float]) -> None:
 
 
 def figure_on_phone(opened, figure) -> FigureReader:
-    """The figure on a phone, on a page that is long enough to scroll, in its middle."""
+    """Open the figure on a phone, in the middle of a page that is long enough to scroll."""
     reader = opened(figure, width=390, has_touch=True)
     reader.page.evaluate("""() => { document.body.style.padding = '900px 0'; scrollTo(0, 800); }""")
     return reader
@@ -159,7 +159,7 @@ def scroll_position(reader: FigureReader) -> float:
 
 
 def dial_place(place: float, angle: float, radius: float = 75) -> tuple[float, float]:
-    """Where on the dial an arrow ends at a position; `angle`: at position 0."""
+    """Return where on the dial the arrow of a position ends; ``angle`` is that of position 0."""
     turned = angle + place * 10_000 ** (-2 / 8)
     return 170 + radius * math.cos(turned), 124 - radius * math.sin(turned)
 

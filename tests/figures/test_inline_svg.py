@@ -94,7 +94,7 @@ FIGURES = (two_curves, matrix, pixel_picture, three_panels, head_maps)
 
 @pytest.fixture(scope="module")
 def drawn_svgs() -> Iterator[dict[str, str]]:
-    """The figures as matplotlib writes them."""
+    """Return each figure's SVG by name, as matplotlib writes it."""
     with plt.rc_context():
         set_style()
         yield {draw.__name__: svg_of(draw()) for draw in FIGURES}
@@ -203,7 +203,7 @@ STEPS = st.one_of(
 
 
 def points(path: str) -> list[list[float]]:
-    """A path's steps, in whole coordinates: the letters H and V written as L."""
+    """Return a path's steps with both coordinates: H and V are turned into L."""
     at, steps = [0.0, 0.0], []
     for letter, rest in re.findall(r"([A-Za-z])([^A-Za-z]*)", path):
         numbers = [float(part) for part in rest.split()]
@@ -235,7 +235,7 @@ def test_other_paths_stay_unchanged():
 
 
 def panel_widths(text: str, width: float) -> list[list[float]]:
-    """How wide a browser lays the panels out, row by row, by the rules of flexible boxes."""
+    """Return the panels' widths row by row, by the rules of CSS flexible boxes."""
     [page_width] = re.findall(r'class="attn-plots"[^>]*max-width:(\d+)px', text)
     rules = re.findall(r"flex:(\d+) 1 min\(100%,(\d+)px\);max-width:(\d+)px", text)
     width, rows = min(width, float(page_width)), [[]]
@@ -316,7 +316,7 @@ def page(browser) -> Iterator[Page]:
 
 
 def show_page(page: Page, body: str, scheme: str = "light", width: int = 688) -> None:
-    """A page of the book, without the theme."""
+    """Show the body on a page of the book, without the theme."""
     css = (ROOT / "book" / "assets" / "attncourse.css").read_text(encoding="utf-8")
     theme = f"html {{--pst-color-background: {PAGES[scheme]}; background: {PAGES[scheme]}}}"
     page.set_content(
@@ -332,14 +332,14 @@ def pixels(page: Page) -> np.ndarray:
 
 
 def block_means(image: np.ndarray, side: int = 4) -> np.ndarray:
-    """The means of squares, which say less about how edges are smoothed."""
+    """Return the mean colours of squares, which depend little on how edges are smoothed."""
     rows, columns = (size // side for size in image.shape[:2])
     cut = image[: rows * side, : columns * side]
     return cut.reshape(rows, side, columns, side, 3).mean(axis=(1, 3))
 
 
 def expected(svg: str, scheme: str) -> str:
-    """The figure with the colours of a page put in by hand, where it has no picture."""
+    """Return the figure with a page's colours put in by text, except inside pictures."""
     ink, paper = sheet(scheme)["ink"], PAGES[scheme]
     light, now = sheet("light"), sheet(scheme)
     deep = {style.DEEP: now["deep"], style.FIXED: "#000001", style.PAPER: paper}

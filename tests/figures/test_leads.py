@@ -23,7 +23,7 @@ def arrows_of_chain(*labels: str) -> set[tuple[str, str]]:
 
 
 def arrows_by_matrices(*columns: str) -> set[tuple[str, str]]:
-    """One way to each: from a weight matrix to what it makes."""
+    """Return an arrow for each ``matrix→result``: from a weight matrix to what it computes."""
     return {(start, end) for start, _, end in (column.partition("→") for column in columns)}
 
 

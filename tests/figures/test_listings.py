@@ -47,7 +47,7 @@ PAGES = [page for page in settings.load(ROOT).pages if (ROOT / f"{page}.md").exi
 
 
 def code_cells(page: str) -> Iterator[colab.PagePiece]:
-    """A page's code cells."""
+    """Return a page's code cells."""
     text = (ROOT / f"{page}.md").read_text(encoding="utf-8")
     for block in colab.parse(text.splitlines(), page):
         if block.kind == "code-cell":
@@ -55,7 +55,7 @@ def code_cells(page: str) -> Iterator[colab.PagePiece]:
 
 
 def show_source_arguments(page: str) -> Iterator[tuple[Callable, ...]]:
-    """What each `show_source(…)` of a page is given."""
+    """Return the arguments of each ``show_source(…)`` of a page."""
     names: dict[str, Any] = {}
     for cell in code_cells(page):
         for node in ast.parse(cell.text).body:
@@ -67,7 +67,7 @@ def show_source_arguments(page: str) -> Iterator[tuple[Callable, ...]]:
 
 
 def listing_cases() -> list:
-    """A case for every listing of every page."""
+    """Return a parameter for every listing of every page."""
     printed_lists = [(page, things) for page in PAGES for things in show_source_arguments(page)]
     assert len(printed_lists) >= 30
     return [
@@ -126,14 +126,14 @@ def test_a_listing_computes_what_the_package_computes(things):
 
 
 def body_of(text: str) -> str:
-    """What a function does, without its docstring and what its signature says of shapes."""
+    """Return a function's body without its docstring and the shapes in its signature."""
     function = ast.parse(text).body[0]
     body = [s for s in function.body if not isinstance(getattr(s, "value", None), ast.Constant)]
     return "\n".join(map(ast.unparse, body))
 
 
 def printed_namespace(thing: Callable, text: str) -> Callable:
-    """What the printed lines define, where they stand in the package."""
+    """Return what the printed lines define when they run in their module of the package."""
     names = dict(vars(sys.modules[thing.__module__]))
     exec(compile(text, f"<listing of {thing.__name__}>", "exec"), names)
     return names[thing.__name__]
@@ -142,7 +142,7 @@ def printed_namespace(thing: Callable, text: str) -> Callable:
 def same_result(
     original: Callable, printed_version: Callable, seed: int, owners: tuple = ()
 ) -> dict:
-    """1 where the package takes the arguments of this seed; then both must return the same."""
+    """Return {name: 1} if the package accepts this seed's arguments; then results must be equal."""
     name, (package, printed_owner) = original.__name__, [(owner,) for owner in owners] or [(), ()]
     try:
         positional, named = Draw(seed).arguments(original, method=bool(owners))
@@ -155,7 +155,7 @@ def same_result(
 
 
 def same_object(original: type, printed_class: type, seed: int) -> dict:
-    """The same for each method of a class that is shown, with the same random parameters."""
+    """Return ``same_result`` of each printed method of a class, with the same random parameters."""
     try:
         package = Draw(seed).instance(original)
     except ValueError:
@@ -184,7 +184,7 @@ def same_object(original: type, printed_class: type, seed: int) -> dict:
 
 
 def assert_same(printed_value: Any, expected: Any) -> None:
-    """The same numbers to the last bit, of the same kind."""
+    """Assert that both are of one type and equal to the last bit."""
     assert type(printed_value) is type(expected)
     match expected:
         case Tensor():

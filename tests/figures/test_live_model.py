@@ -30,7 +30,7 @@ MARKUP_WORD = "<img/src=x/onerror=alert(1)>"
 
 
 def gpt(seed: int = 0, n_vocab: int = len(WORLD.words), max_length: int = 17, **sizes) -> GPT:
-    """A GPT whose random weights are large enough for its maps and logits to differ."""
+    """Return a GPT with random weights large enough for its maps and logits to differ."""
     torch.manual_seed(seed)
     sizes = {"d_model": 6, "n_heads": 3, "d_ff": 11, **sizes}
     model = GPT(GPTConfig(n_vocab, max_length, **sizes)).eval()
@@ -40,7 +40,7 @@ def gpt(seed: int = 0, n_vocab: int = len(WORLD.words), max_length: int = 17, **
 
 
 def constant_gpt(chances: dict[str, float]) -> GPT:
-    """A GPT that guesses the same words with the same probabilities, whatever it has read."""
+    """Return a GPT with the same next-word probabilities whatever it has read."""
     model = gpt(tied=False)
     model.norm.gain.data.zero_()
     model.norm.bias.data = torch.eye(6)[0]
@@ -55,7 +55,7 @@ def live_figure(model: GPT | None = None, **more) -> LiveModel:
 
 
 def ablated(model: GPT, on: list[list[bool]]) -> GPT:
-    """A copy in float64 in which W_o reads zeros from the heads that are off."""
+    """Return a copy in float64 in which W_o reads zeros from the heads that are off."""
     model = deepcopy(model).double()
     for block, states in zip(model.blocks, on, strict=True):
         width = model.config.d_model // len(states)
@@ -66,7 +66,7 @@ def ablated(model: GPT, on: list[list[bool]]) -> GPT:
 
 @torch.no_grad()
 def by_package(model: GPT, ids: list[int], on: list[list[bool]]) -> tuple[np.ndarray, np.ndarray]:
-    """Logits, and the maps of all layers."""
+    """Return the package's logits and the maps of all layers."""
     model, seen = ablated(model, on), []
     for block in model.blocks:
         block.attention.register_forward_pre_hook(lambda layer, x: seen.append((layer, x[0])))
@@ -86,7 +86,7 @@ def assert_close(computed, expected, atol=1e-3) -> None:
 def assert_shows_story(
     reader: FigureReader, model: GPT, story: str, on: list[list[bool]] | None = None
 ) -> None:
-    """What the page has computed last is what the package says of the story."""
+    """Assert that the page's newest results are the package's for the story."""
     now, on = reader.now, all_heads_on(model) if on is None else on
     assert now["tokens"] == ["<start>", *story.split()]
     assert now["on"] == on
@@ -115,7 +115,7 @@ def bars(reader: FigureReader) -> list[list[str]]:
 
 @pytest.fixture
 def opened(browser):
-    """Opens figures for a reader, and looks afterwards whether anything went wrong."""
+    """Yield a function that opens figures; afterwards no figure has had an error."""
     readers = []
 
     def opens(*figures, **options) -> FigureReader:
@@ -391,7 +391,7 @@ def test_words_that_are_offered_are_added_and_unknown_ones_go(opened):
 
 @needs_browser
 def test_it_writes_on_as_generate_does(opened):
-    """At temperature 0, until a story ends or its room does."""
+    """At temperature 0, until a story ends or the maximum length is reached."""
     ends = []
     for seed in range(4):
         model = gpt(seed)

@@ -39,7 +39,7 @@ def reader(browser):
 
 
 def reachable(mask: np.ndarray, layers: int) -> np.ndarray:
-    """The chapter's own rule: where the product of the masks, as zeros and ones, is not 0."""
+    """Return where the product of the masks, as zeros and ones, is not 0: the chapter's rule."""
     return np.linalg.matrix_power(mask.astype(int), layers) > 0
 
 

@@ -144,7 +144,7 @@ def test_arguments_that_do_not_fit_are_refused(name, arguments, message):
 
 
 def count_groups(points, near=0.05):
-    """The number of groups as chapter 4 counts them."""
+    """Return the number of groups as chapter 4 counts them."""
     label = np.full(len(points), -1)
     for i in range(len(points)):
         if label[i] < 0:
@@ -169,7 +169,7 @@ def test_a_step_on_the_circle_is_the_packages(opened):
 
 
 def points_drawn(reader: FigureReader) -> np.ndarray:
-    """The points as they are drawn."""
+    """Return the points as they are drawn on the circle."""
     drawn = reader.figure.locator(".am-stage .am-point").evaluate_all(
         "dots => dots.map(dot => [dot.cx.baseVal.value, dot.cy.baseVal.value])"
     )
@@ -196,7 +196,7 @@ def test_the_buttons_move_the_points_by_the_kappa_of_the_slider(opened):
 
 
 def width_measures(draws: np.ndarray, width: int, divisor: str) -> dict:
-    """Scores that scale as √d, divided, and what chapter 7 measures of their weights."""
+    """Return chapter 7's measures of the weights of scores of size √width after division."""
     scores = torch.tensor(draws) * math.sqrt(width)
     if divisor == "√d":
         scores = scale_scores(scores[None], width)[0]
@@ -254,7 +254,7 @@ def test_slider_and_buttons_choose_width_and_divisor(opened):
 
 
 def rotated(vector, position: float, pair: int, d: int, base: float) -> np.ndarray:
-    """A vector in one pair of d features, turned by its position, as the package does it."""
+    """Return a vector in one pair of d features, rotated by its position with the package."""
     x = torch.zeros(1, d, dtype=torch.float64)
     x[0, 2 * pair : 2 * pair + 2] = torch.tensor(vector, dtype=torch.float64)
     place = torch.tensor([position], dtype=torch.float64)
@@ -315,7 +315,7 @@ def test_query_and_key_move_on_and_stop_at_the_ends(opened):
 
 
 def concatenation_and_output(maps, values, W_o, on) -> tuple[np.ndarray, np.ndarray]:
-    """Concatenation and output, with zeros from the heads that are off."""
+    """Return concatenation and output, with zeros from the heads that are off."""
     A, V, W = (torch.tensor(np.array(x)) for x in (maps, values, W_o))
     head_outputs = torch.tensor(on, dtype=torch.float64)[:, None, None] * (A @ V)
     concat = merge_heads(head_outputs)

@@ -33,7 +33,7 @@ CLASSES = ("virus A", "virus B", "virus C")
 
 
 def randomised(model):
-    """The model with random weights that are large enough for its maps and answers to differ."""
+    """Give the model random weights large enough for its maps and answers to differ."""
     for parameter in model.parameters():
         parameter.data.normal_(std=0.6)
     return model.eval()
@@ -144,7 +144,7 @@ def test_loops_shown_are_those_that_fail_without_their_motif():
 
 @torch.no_grad()
 def by_package(model: GPT, ids, off) -> np.ndarray:
-    """p(she), p(he), p(all others) without some heads."""
+    """Return p(she), p(he) and p(all others) without some heads."""
     model = model.double()
     for layer, head in off:
         model = ablate(model, layer, head)

@@ -36,7 +36,7 @@ def question_figure(
 
 
 def translator(seed: int, score=None, d=7) -> Seq2Seq:
-    """A translator whose weights are of order one, so that it writes something."""
+    """Return a translator with weights of order one, so that it writes something."""
     torch.manual_seed(seed)
     model = Seq2Seq(*N_IDS, d, score, d_embed=5)
     with torch.no_grad():

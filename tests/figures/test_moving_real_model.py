@@ -62,7 +62,7 @@ def model(path):
 
 @pytest.fixture
 def figure(opened, path):
-    """The figure with the small file, loaded as a reader does."""
+    """Open the figure and load the small model file as a reader does."""
     return load_model_file(opened(moving.real_model([SENTENCE], seed=2)), path)
 
 
@@ -73,7 +73,7 @@ def load_model_file(reader: FigureReader, path: Path) -> FigureReader:
 
 
 def ask_worker(reader: FigureReader, job: str, **inputs):
-    """What the worker answers, arrays as lists; a refusal is text."""
+    """Return the worker's answer to a job, arrays as lists; a refusal is its message."""
     return reader.figure.evaluate(
         """async (root, [job, given]) => {
             if (given.file !== undefined) given.file = new File([Uint8Array.from(atob(given.file), c => c.charCodeAt(0))], "f");
@@ -304,7 +304,7 @@ def test_without_webassembly_it_says_so_and_computes(opened, path):
 
 
 def figure_without(opened, first: str) -> FigureReader:
-    """The figure in a browser that lacks something: its worker's script begins with this."""
+    """Open the figure with a worker whose script begins with ``first``, which removes a feature."""
     reader = opened(moving.real_model([SENTENCE]))
     reader.page.evaluate(
         """first => { const Real = Blob; window.Blob = class extends Real {
@@ -608,7 +608,7 @@ def test_heads_that_attend_from_one_piece_to_another_are_listed(figure):
 
 
 def row_weight(figure: FigureReader, head: int, query: int, key: int) -> float:
-    """How much a head looks from one piece at another."""
+    """Return a head's weight from one piece to another."""
     row = ask_worker(figure, "row", ids=figure.now["ids"], way=UNCHANGED, query=query)
     return row["weights"][head * row["length"] + key]
 
@@ -891,7 +891,7 @@ def test_an_edge_that_is_cut_shows_in_its_buttons(figure):
 
 
 def test_the_line_says_how_the_words_chance_changed(figure):
-    """Its chance before and now, where another one is the likeliest."""
+    """The line gives a word's probability before and now where another one is the likeliest."""
     for last in range(1, int(figure.figure.locator("[data-part=rank]").get_attribute("max"))):
         figure.figure.evaluate("(root, steps) => root.take(steps)", [f"off=0-{last}"])
         ready(figure)
@@ -1062,7 +1062,7 @@ def test_the_table_says_whose_sentences_and_what_was_undone(figure):
 
 
 def write_text(figure: FigureReader, text: str) -> None:
-    """Into the field, until the model has read it."""
+    """Type a text into the field and wait until the model has read it."""
     figure.figure.locator("textarea").fill(text)
     figure.page.wait_for_function(
         "n => document.querySelector('.attncourse-moving').now.ids.length === n",
@@ -1175,7 +1175,7 @@ class BookServer(http.server.SimpleHTTPRequestHandler):
 
 @contextmanager
 def served_folder(folder: Path):
-    """The address of the folder, as a book is served, and a way to change what the server does."""
+    """Yield the address of the served folder and the server's class, whose behaviour can be set."""
 
     class Here(BookServer):
         let_go = threading.Event()
@@ -1298,7 +1298,7 @@ def live_page() -> str:
 
 
 def test_the_verbs_of_the_page_give_its_numbers(opened, real_file, live_page):
-    """Each after anything that was changed before."""
+    """Each verb gives its numbers whatever was set before."""
     reader = load_model_file(opened(moving.real_model()), real_file)
     for words, (sentence, piece, places) in STATED_NUMBERS.items():
         reader.figure.locator("[data-part=layer]").click()

@@ -75,7 +75,7 @@ def test_everybody_is_answered_in_the_end_and_sooner_in_pages():
 
 
 def test_on_the_pages_day_each_way_of_storing_helps():
-    """What the figure shows first, and what the page says of it."""
+    """The figure's first state is as the page describes it."""
     day = a_day()
     waits = {
         w: [len(d["waiting"]) for d in simulated(day, w, 9, 512, 16, 96, 300)]
@@ -120,7 +120,7 @@ def test_the_script_simulates_the_same_day(opened, way):
 
 
 def drawn_elements(html: str) -> list[tuple]:
-    """The rectangles of the field, and the first of the curves' paths."""
+    """Return the memory's rectangles and the curves' paths, with what they look like."""
     soup = BeautifulSoup(html, "html.parser")
     rects = soup.select("[data-part=field] rect")
     return [

@@ -44,7 +44,7 @@ def reader(browser):
 
 
 def by_package(tokens, temperature, scale, mask, views) -> tuple[torch.Tensor, torch.Tensor]:
-    """Weights and outputs, with the functions of the chapters."""
+    """Return weights and outputs, computed with the functions of the chapters."""
     X, unknown_words = feature_rows(tokens)
     X = torch.tensor(X)
     W = [

@@ -68,7 +68,7 @@ def style_sheet():
 
 
 def lab(rgb: np.ndarray) -> np.ndarray:
-    """CIE L*a*b* of linear RGB."""
+    """Return the CIE L*a*b* coordinates of a linear RGB colour."""
     matrix = [
         [0.4124564, 0.3575761, 0.1804375],
         [0.2126729, 0.7151522, 0.0721750],
@@ -148,14 +148,14 @@ def test_numbers_can_be_read_on_every_weight(scheme):
 
 
 def drawn_pixels(fig: Figure) -> np.ndarray:
-    """What a figure looks like: rows, columns, red, green, blue; from 0 to 1."""
+    """Return a figure's pixels, (rows, columns, RGB), from 0 to 1."""
     canvas = FigureCanvasAgg(fig)
     canvas.draw()
     return np.asarray(canvas.buffer_rgba())[..., :3] / 255
 
 
 def cell_colours(fig: Figure, ax, m: int, n: int, dx: float = 0) -> np.ndarray:
-    """The colour in the middle of each cell, or ``dx`` beside it, ``(m, n, 3)``."""
+    """Return the colour at the centre of each cell, or ``dx`` beside it, ``(m, n, 3)``."""
     picture = drawn_pixels(fig)
     places = [[ax.transData.transform((j + dx, i)) for j in range(n)] for i in range(m)]
     return np.array([[picture[-1 - int(y), int(x)] for x, y in row] for row in places])

@@ -133,7 +133,7 @@ def test_tick_labels_are_short(value, label):
 
 
 def pixel_opacities(text: str, size: int) -> np.ndarray:
-    """The opacity of each number's square in a PNG, which is a square of pixels of one ink."""
+    """Return the opacity of each number's square of pixels in a PNG of one ink."""
     pixels = np.array(Image.open(io.BytesIO(base64.b64decode(text))).convert("RGBA"))
     assert (pixels[..., :3] == shades.INK).all()
     side = pixels.shape[1] // size
@@ -143,7 +143,7 @@ def pixel_opacities(text: str, size: int) -> np.ndarray:
 
 
 def path_opacities(paths: list[dict], m: int, n: int) -> np.ndarray:
-    """The opacity at the middle of each square, from the paths that are drawn over them."""
+    """Return the opacity at the centre of each square, from the paths drawn over them."""
     ink = np.zeros((m, n))
     for path in paths:
         for left, row, run in re.findall(r"M(\d+) (\d+).5h(\d+)", path["d"]):

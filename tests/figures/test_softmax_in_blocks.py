@@ -17,7 +17,7 @@ VALUES = [4.0, 0.0, 8.0, 2.0, 6.0, 1.0, 5.0]
 
 
 def expected(scores, values, block) -> list[tuple[float, float, float]]:
-    """Largest score, normaliser and output after each block."""
+    """Return the largest score, normaliser and output after each block."""
     s, v = torch.tensor(scores).double(), torch.tensor(values).double()
     rows = []
     for stop in range(block, len(s) + block, block):

@@ -121,7 +121,7 @@ TEXT_SETTING = "text=otters met. otters"
 
 
 def real_model_reader(opened, path, *verbs: str, address: str = ""):
-    """The real model beside words that set it; loaded, and set as an address says."""
+    """Open the real model beside verbs; load it and set it as an address says."""
     reader = opened(
         moving.real_model([SENTENCE]), Prose(*(verb.replace("&", "&amp;") for verb in verbs))
     )
@@ -158,7 +158,7 @@ CUT_IN_EACH_HEAD = "&".join(f"rank={head + 1}&key=3&cut!" for head in range(12))
     "steps", ["key=3&cutall!", f"order=layer&{CUT_IN_EACH_HEAD}&order=previous"]
 )
 def test_a_cut_in_all_heads_has_a_short_address(opened, path, steps):
-    """The model is read once, by an address of today and by one of the past."""
+    """An address of today and one of the past each read the model once."""
     reader = real_model_reader(opened, path)
     before = reader.figure.locator(".rm-words button").count()
     reader.figure.locator("textarea").fill("otters met. otters")
@@ -244,7 +244,7 @@ VERBS = [
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_verb_begins_from_a_clean_state(opened, path, verb):
-    """After anything that was changed it sets what it sets on a page just opened."""
+    """Whatever was changed before, a verb sets what it sets on a page just opened."""
     reader = real_model_reader(opened, path, f"real_model&{TEXT_SETTING}&{verb}")
     button = reader.page.locator(".attn-do")
     why = "root => root.querySelector('[data-part=because]').hidden || root.why"
@@ -353,7 +353,7 @@ FIGURE_SETTINGS = [(name, setting) for name, settings in SETTINGS.items() for se
 
 @pytest.mark.parametrize(("name", "setting"), FIGURE_SETTINGS)
 def test_the_setting_of_every_kind_of_figure_has_an_address(opened, name, setting):
-    """Set by an address, linked, and set by that link, a figure shows the same."""
+    """A figure set by an address, and by the link copied then, shows the same."""
     shown, address = [], f"#set={name}&{setting}"
     for _ in range(2):
         reader = opened(FIGURES[name](), Prose())

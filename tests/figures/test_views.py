@@ -32,7 +32,7 @@ def causal(n: int) -> np.ndarray:
 
 @pytest.fixture
 def opened(browser):
-    """Opens a page with figures; at its end nothing has gone wrong on any."""
+    """Yield a function that opens a page with figures; afterwards no page has had an error."""
     pages = []
 
     def opens(*figures, root=".attncourse-view", **options) -> FigureReader:

@@ -25,7 +25,7 @@ def _taught(monkeypatch):
 
 
 def first_shut(target: str, wrong) -> str:
-    """The first gate that a wrong part shuts, before the real model is asked for."""
+    """Return the first gate that a wrong part shuts, before the real model is used."""
     from dataclasses import replace
 
     alone = replace(MILESTONE, train=lambda parts, show: MILESTONE.build(parts), trained=())

@@ -62,7 +62,7 @@ TABLE = Path(__file__).parents[1] / "fixtures" / "milestone_gates.json"
 
 
 def first_shut(name: str, target: str, wrong) -> str:
-    """The first gate that a wrong part shuts, before training; "" where none is."""
+    """Return the first gate that a wrong part shuts before training, or ""."""
     made = milestone(name)
     untrained = replace(made, train=lambda parts, show: made.build(parts), trained=())
     torch.manual_seed(0)
@@ -76,7 +76,7 @@ def gates_of(name: str, target: str) -> dict[str, str]:
 
 
 def targets_built(name: str) -> list[str]:
-    """The targets that a milestone calls itself; what they call in turn is theirs."""
+    """Return the targets that a milestone calls directly."""
     targets_asked = []
 
     class AskedParts(Parts):
@@ -198,7 +198,7 @@ class TwoParts(torch.nn.Module):
 
 
 def student_module(scale: float) -> ModuleType:
-    """A student's chapter, where one part calls the other by its name in the module."""
+    """Return a student's module in which one part calls the other by name."""
     made = ModuleType("mine.kqv")
     code = f"""
 def project(x, weight):
@@ -424,7 +424,7 @@ def test_a_milestone_on_the_command_line(tmp_path):
 
 
 def run_milestone_command(folder: Path, *arguments: str) -> tuple[int, str]:
-    """The status of the command in this process, and why it refuses."""
+    """Run the command in this process; return its status and why it refuses."""
     try:
         return app(["milestone", *arguments, "--parts", str(folder)], standalone_mode=False), ""
     except UserError as problem:

@@ -75,7 +75,7 @@ def test_ids_are_those_of_tokenizers_and_come_back_as_the_text(real_model):
 
 
 def oracle() -> list[dict]:
-    """What ``transformers`` makes of the texts, from the same file."""
+    """Return what ``transformers`` computes for the texts from the same file."""
     from transformers import LlamaConfig, LlamaForCausalLM
     from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
 

@@ -27,7 +27,7 @@ NAMES_OF_ALL = {e.name for e in EXERCISES.values()}
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory) -> Parts:
-    """The package of all published answers, as ``attncourse assemble`` writes it."""
+    """Return the package of all published answers, as ``attncourse assemble`` writes it."""
     chapters = []
     for number, stem in enumerate(STEMS, 1):
         path = next(ROOT.glob(f"solutions/{number:02}_{stem}/*.ipynb"))
@@ -41,7 +41,7 @@ def published(tmp_path_factory) -> Parts:
 
 
 def uses_between_answers(parts: Parts) -> list[tuple[str, str]]:
-    """(the answer that uses, the answer that is used), read off their code."""
+    """Return pairs (using answer, used answer), read from their code."""
     targets = {id(parts[target]): target for target in EXERCISES}
     pairs = []
     for target in EXERCISES:
@@ -89,7 +89,7 @@ def test_milestones_stand_with_the_published_answers(name, published):
 
 
 def shut_gates(name: str, parts: Parts) -> dict[str, str]:
-    """The gates that stay shut, before training, with what each says."""
+    """Return the gates that stay shut before training, with each one's message."""
     made = milestone(name)
     untrained = replace(made, train=lambda parts, show: made.build(parts), trained=())
     return try_gates(untrained, parts, show=False)[0]

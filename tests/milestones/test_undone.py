@@ -20,7 +20,7 @@ ROWS_BY_NAME = {row.name: row for row in ROWS}
 
 @pytest.fixture(scope="module")
 def model():
-    """Random weights; the base is not the one that *base 10,000* puts in its place."""
+    """Return a small model with random weights and another base than 10,000."""
     return llama(n_vocab=len(WORDS.tokens), max_length=2000, base=100.0)
 
 

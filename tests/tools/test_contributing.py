@@ -18,7 +18,7 @@ BIN = Path(sys.executable).parent
 
 @pytest.fixture
 def repository_copy(tmp_path) -> Path:
-    """The repository without its history and builds; what is compiled is so for the same files."""
+    """Return a copy of the repository without history and builds, with its compiled files."""
     written = shutil.ignore_patterns("*.pyc.*")  # by others at this moment, and gone the next
     for name in COPIED_FOLDERS:
         shutil.copytree(ROOT / name, tmp_path / name, ignore=written)
@@ -33,7 +33,7 @@ def repository_copy(tmp_path) -> Path:
 
 
 def run_in_copy(root: Path, *command: str) -> str:
-    """A tool of the environment in the copy, whose package comes before the installed one."""
+    """Run a tool of the environment in the copy, with the copy's package first on the path."""
     process = subprocess.run(
         [BIN / command[0], *command[1:]],
         cwd=root,
@@ -46,7 +46,7 @@ def run_in_copy(root: Path, *command: str) -> str:
 
 
 def add_an_exercise(root: Path) -> None:
-    """What CONTRIBUTING.md has one write: a file of the bank, and the ends of others."""
+    """Write what CONTRIBUTING.md asks for: a file of the bank, and lines at the end of others."""
     text = (ROOT / "CONTRIBUTING.md").read_text()
     steps = re.findall(
         r"`([\w/.]+\.py)`(?:, here at\s+its end)?:\n\n```python\n(.*?)```", text, re.S
@@ -64,7 +64,7 @@ def add_an_exercise(root: Path) -> None:
 
 
 def add_numbered(fixture: Path, target: Path, number: int) -> None:
-    """The fixture's files, with the chapter's number in place of 0."""
+    """Add the fixture's files with the chapter's number in place of 0."""
     for path in fixture.rglob("*"):
         if path.is_file() and path.suffix in (".md", ".py"):
             place = target / str(path.relative_to(fixture)).replace("00_", f"{number:02d}_")
@@ -76,7 +76,7 @@ def add_numbered(fixture: Path, target: Path, number: int) -> None:
 
 
 def add_a_chapter(root: Path) -> None:
-    """A chapter of one exercise, `smallest`, after the last."""
+    """Add a chapter of one exercise, ``smallest``, after the last one."""
     last, number = STEMS[-1], len(STEMS) + 1
     add_numbered(ROOT / "tests/fixtures/chapter", root, number)
 

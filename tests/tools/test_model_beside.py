@@ -10,7 +10,7 @@ from attncourse.pretrained.model import Pinned
 
 @pytest.fixture
 def model_paths(tmp_path, monkeypatch):
-    """A folder that holds the file, a short one for this test."""
+    """Return the path of a short model file in the cache, and its place beside the book."""
     monkeypatch.setattr(book, "FILE", Pinned("a.gguf", 5, ""))
     monkeypatch.setenv("ATTNCOURSE_CACHE", str(tmp_path / "kept"))
     monkeypatch.delenv("ATTNCOURSE_MODEL", raising=False)

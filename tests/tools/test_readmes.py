@@ -79,14 +79,14 @@ def test_only_existing_files_and_names_are_found(path, name, exists):
 
 
 def target_exists(folder: Path, path: str, name: str) -> bool:
-    """Whether there is such a file, seen from a folder or from the root, and defines the name."""
+    """True if the file exists, seen from a folder or the root, and defines the name."""
     places = [place for place in (folder / path, ROOT / path) if place.is_file()]
     return any(not name or name in defined_names(place) for place in places)
 
 
 @cache
 def defined_names(path: Path) -> set[str]:
-    """The names that a file binds at its top, and those of its classes as ``Class.name``."""
+    """Return the names that a file binds at top level, and its classes' as ``Class.name``."""
     tree = ast.parse(path.read_text("utf-8"))
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     inner = {f"{node.name}.{name}" for node in classes for name in bound_names(node.body)}

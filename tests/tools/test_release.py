@@ -30,7 +30,7 @@ MAX_WHEEL_BYTES = (
 
 
 def wheel_address(version: str) -> str:
-    """Where GitHub has what the release's workflow publishes."""
+    """Return the address at which GitHub offers a version's wheel."""
     return f"{COURSE_URL}/releases/download/v{version}/attncourse-{version}-py3-none-any.whl"
 
 
@@ -40,7 +40,7 @@ def wheel_address(version: str) -> str:
 def run_install_cell(
     tmp_path, monkeypatch, answer=(0, ""), installed_version: str | None = None, **cell
 ):
-    """Run an install cell beside a package of the version `found`; what pip is asked for."""
+    """Run an install cell; return pip's commands, and True if the package is imported."""
     pip_commands = []
 
     def pip(command, **_):
@@ -228,7 +228,7 @@ class EmptyServer(BaseHTTPRequestHandler):
 
 
 def last_line_of_install(cell: str) -> str:
-    """What an install cell says at last, run by a Python of its own."""
+    """Run an install cell in a process of its own; return its last line."""
     process = subprocess.run(
         [sys.executable, "-c", cell], capture_output=True, text=True, check=False
     )
