@@ -251,7 +251,7 @@ RIGHT = {
 # --- the package -----------------------------------------------------------------------------
 
 
-def loaded(module, seed=0):
+def randomised(module, seed=0):
     """The module in float64, with weights of order one."""
     for i, parameter in enumerate(module.double().parameters()):
         parameter.data = normal(*parameter.shape, seed=seed + i)
@@ -278,7 +278,7 @@ def test_cross_attention_by_hand():
 @settings(deadline=None)
 @given(m=st.integers(1, 7), n=st.integers(1, 7), batch=st.sampled_from([(), (2,), (3, 2)]))
 def test_cross_against_the_library(m, n, batch):
-    cross, x, y = loaded(CrossAttention(5, 3, 4, 2)), normal(*batch, m, 5), normal(*batch, n, 3)
+    cross, x, y = randomised(CrossAttention(5, 3, 4, 2)), normal(*batch, m, 5), normal(*batch, n, 3)
     mask = normal(*batch, m, n) > 0
     mask[..., 0] = True
     query, key, value = (
@@ -297,7 +297,7 @@ def test_cross_against_the_library(m, n, batch):
 @given(m=st.integers(1, 7), n=st.integers(1, 7))
 def test_cross_against_multihead_attention_with_one_head(m, n):
     """With d_x = d_k = d_v and W_o = I, torch's module with kdim and vdim is ours."""
-    cross = loaded(CrossAttention(5, 3, 5, 5))
+    cross = randomised(CrossAttention(5, 3, 5, 5))
     library_layer = nn.MultiheadAttention(
         5, 1, bias=False, kdim=3, vdim=3, batch_first=True
     ).double()
@@ -318,7 +318,7 @@ def test_cross_against_multihead_attention_with_one_head(m, n):
 
 @torch.no_grad()
 def test_pooling_by_a_loop_in_float64():
-    pool, x = loaded(AttentionPooling(5, n_queries=3)), normal(2, 7, 5)
+    pool, x = randomised(AttentionPooling(5, n_queries=3)), normal(2, 7, 5)
     mask = normal(2, 1, 7) > -0.5
     mask[..., 0] = True
     for b in range(2):
@@ -332,7 +332,7 @@ def test_pooling_by_a_loop_in_float64():
 
 
 def test_self_attention_is_the_case_of_one_sequence():
-    head, cross = loaded(AttentionHead(5, 3, 2)), CrossAttention(5, 5, 3, 2).double()
+    head, cross = randomised(AttentionHead(5, 3, 2)), CrossAttention(5, 5, 3, 2).double()
     cross.load_state_dict(head.state_dict())
     x, mask = normal(2, 7, 5), torch.ones(7, 7, dtype=torch.bool).tril()
     torch.testing.assert_close(cross(x, x, mask), head(x, mask), rtol=0, atol=0)
@@ -343,23 +343,23 @@ def test_self_attention_is_the_case_of_one_sequence():
 @given(n=st.integers(2, 11), q=st.integers(1, 3), order=st.randoms(use_true_random=False))
 def test_the_order_of_the_keys_does_not_matter(n, q, order):
     p = order.sample(range(n), n)
-    pool, x = loaded(AttentionPooling(5, q)), normal(n, 5)
+    pool, x = randomised(AttentionPooling(5, q)), normal(n, 5)
     torch.testing.assert_close(pool(x[p]), pool(x), rtol=0, atol=1e-12)
     torch.testing.assert_close(pool.weights(x[p]), pool.weights(x)[:, p], rtol=0, atol=1e-12)
-    cross, asks = loaded(CrossAttention(3, 5, 4, 2)), normal(n, 3)
+    cross, asks = randomised(CrossAttention(3, 5, 4, 2)), normal(n, 3)
     torch.testing.assert_close(cross(asks, x[p]), cross(asks, x), rtol=0, atol=1e-12)
     torch.testing.assert_close(cross(asks[p], x), cross(asks, x)[p], rtol=0, atol=1e-12)
     torch.testing.assert_close(cross(asks[:1], x), cross(asks, x)[:1], rtol=0, atol=1e-12)
 
 
 def test_a_query_of_zeros_pools_by_the_mean():
-    pool, x = loaded(AttentionPooling(5)), normal(7, 5)
+    pool, x = randomised(AttentionPooling(5)), normal(7, 5)
     nn.init.zeros_(pool.queries)
     torch.testing.assert_close(pool(x), pool.W_v(x).mean(0, keepdim=True))
 
 
 def test_padding_changes_nothing_where_it_is_masked():
-    pool, cross = loaded(AttentionPooling(5, 2)), loaded(CrossAttention(3, 5, 4, 2))
+    pool, cross = randomised(AttentionPooling(5, 2)), randomised(CrossAttention(3, 5, 4, 2))
     y, x = normal(3, 5), normal(7, 3)
     padded = torch.cat([y, normal(4, 5, seed=1)])
     is_token = torch.arange(7) < 3
@@ -373,7 +373,7 @@ def test_padding_changes_nothing_where_it_is_masked():
 
 
 def test_pooling_an_empty_set_gives_zero():
-    pool, cross = loaded(AttentionPooling(5, 2)), loaded(CrossAttention(3, 5, 4, 2))
+    pool, cross = randomised(AttentionPooling(5, 2)), randomised(CrossAttention(3, 5, 4, 2))
     nobody = torch.tensor([[[False] * 7], [[True] * 7]])
     out = pool(normal(2, 7, 5), nobody)
     assert out[0].tolist() == [[0] * 5] * 2
@@ -394,12 +394,12 @@ def test_parameters_have_their_shapes_and_number():
 
 
 def test_batch_axes_broadcast():
-    cross = loaded(CrossAttention(3, 5, 4, 2))
+    cross = randomised(CrossAttention(3, 5, 4, 2))
     x, y = normal(2, 1, 7, 3), normal(3, 11, 5)
     out = cross(x, y)
     assert out.shape == (2, 3, 7, 2)
     torch.testing.assert_close(out[1, 2], cross(x[1, 0], y[2]))
-    pool, x = loaded(AttentionPooling(5)), normal(3, 2, 7, 5)
+    pool, x = randomised(AttentionPooling(5)), normal(3, 2, 7, 5)
     assert pool(x).shape == (3, 2, 1, 5)
     torch.testing.assert_close(pool(x)[2, 1], pool(x[2, 1]))
 
@@ -414,7 +414,7 @@ def test_dtype_is_kept(dtype):
 
 
 def test_gradcheck():
-    cross, pool = loaded(CrossAttention(3, 2, 4, 2)), loaded(AttentionPooling(3, 2))
+    cross, pool = randomised(CrossAttention(3, 2, 4, 2)), randomised(AttentionPooling(3, 2))
     x, y = normal(3, 3).requires_grad_(), normal(5, 2).requires_grad_()
     assert torch.autograd.gradcheck(cross, (x, y))
     assert torch.autograd.gradcheck(pool, (x, torch.tensor([True, False, True])))
@@ -424,7 +424,7 @@ def test_gradcheck():
 
 
 def test_nan_appears_in_the_result_or_is_refused():
-    pool, cross = loaded(AttentionPooling(5)), loaded(CrossAttention(3, 5, 4, 2))
+    pool, cross = randomised(AttentionPooling(5)), randomised(CrossAttention(3, 5, 4, 2))
     x, y = normal(7, 3), normal(3, 5)
     y[2, 0] = torch.nan
     assert pool(y).isnan().all()

@@ -202,7 +202,7 @@ RIGHT = {
 SIZES = {"m": st.integers(1, 7), "n": st.integers(1, 7), "d": st.integers(1, 5)}
 
 
-def loaded(head, seed=0):
+def randomised(head, seed=0):
     """The head in float64, with weights and biases of order one."""
     for i, parameter in enumerate(head.double().parameters()):
         parameter.data = normal(*parameter.shape, seed=seed + i)
@@ -299,7 +299,7 @@ def test_a_batch_of_masks_on_one_sequence():
 @given(n=st.integers(1, 7), d_v=st.integers(1, 5), bias=st.booleans())
 def test_head_against_multihead_attention_with_one_head(n, d_v, bias):
     """With d_model = d_k and W_o = I, torch's module with a single head is our head."""
-    head = loaded(AttentionHead(5, 5, bias=bias))
+    head = randomised(AttentionHead(5, 5, bias=bias))
     library_layer = nn.MultiheadAttention(5, 1, bias=bias, batch_first=True).double()
     with torch.no_grad():
         library_layer.in_proj_weight.copy_(
@@ -319,7 +319,7 @@ def test_head_against_multihead_attention_with_one_head(n, d_v, bias):
 
 
 def test_head_is_made_of_the_functions():
-    head, x = loaded(AttentionHead(7, 3, 5)), normal(2, 11, 7)
+    head, x = randomised(AttentionHead(7, 3, 5)), normal(2, 11, 7)
     query, key, value = (project(x, W.weight.T) for W in (head.W_q, head.W_k, head.W_v))
     torch.testing.assert_close(head(x), scaled_dot_product_attention(query, key, value))
     torch.testing.assert_close(head(x), head.weights(x) @ value)
@@ -327,7 +327,7 @@ def test_head_is_made_of_the_functions():
 
 
 def test_scores_of_a_head_have_rank_d_k():
-    head, x = loaded(AttentionHead(11, 3)), normal(13, 11)
+    head, x = randomised(AttentionHead(11, 3)), normal(13, 11)
     form = head.W_q.weight.T @ head.W_k.weight  # (d_model, d_model)
     scores = attention_scores(head.W_q(x), head.W_k(x))
     torch.testing.assert_close(scores, x @ form @ x.T, rtol=0, atol=1e-10)

@@ -26,7 +26,7 @@ from attncourse.multihead import (
     split_heads,
 )
 from attncourse.tasks.training import count_parameters
-from helpers.random_arrays import normal, some
+from helpers.random_arrays import normal, random_mask
 from helpers.refusals import refused
 
 # --- right answers in other styles -----------------------------------------------------------
@@ -341,7 +341,7 @@ RIGHT = {
 # --- the package -----------------------------------------------------------------------------
 
 
-def loaded(module, dtype=torch.float64, seed=0):
+def randomised(module, dtype=torch.float64, seed=0):
     """The module with weights of order one, d_model of them in a sum, and biases of order one."""
     for i, parameter in enumerate(module.to(dtype).parameters()):
         scale = parameter.shape[-1] ** -0.5 if parameter.ndim == 2 else 1
@@ -349,7 +349,7 @@ def loaded(module, dtype=torch.float64, seed=0):
     return module
 
 
-def close(a, b, atol=1e-12):
+def assert_close(a, b, atol=1e-12):
     torch.testing.assert_close(a, b, rtol=0, atol=atol)
 
 
@@ -401,43 +401,45 @@ def test_multihead_attention_agrees_with_torch(m, n, h, b, bias):
     mask = normal(b, h, m, n) > 0
     mask[..., 0] = True
     for dtype, atol in ((torch.float64, 1e-10), (torch.float32, 1e-5)):
-        library_layer = loaded(library_layer, dtype)
+        library_layer = randomised(library_layer, dtype)
         layer = load_torch_weights(library_layer)
         q, k, v = (x.to(dtype) for x in (query, key, value))
         options = {"need_weights": True, "average_attn_weights": False}
         for args, inputs in (((q, q, q), (q,)), ((q, k, k), (q, k)), ((q, k, v), (q, k, v))):
             out, maps = library_layer(*args, **options)
-            close(layer(*inputs), out, atol)
-            close(layer.weights(*inputs), maps, atol)
+            assert_close(layer(*inputs), out, atol)
+            assert_close(layer.weights(*inputs), maps, atol)
         out, maps = library_layer(q, k, v, attn_mask=~mask.flatten(0, 1), **options)
-        close(layer(q, k, v, mask), out, atol)
-        close(layer.weights(q, k, v, mask), maps, atol)
-        close(layer(q, k, v, mask[0, 0]), library_layer(q, k, v, attn_mask=~mask[0, 0])[0], atol)
+        assert_close(layer(q, k, v, mask), out, atol)
+        assert_close(layer.weights(q, k, v, mask), maps, atol)
+        assert_close(
+            layer(q, k, v, mask[0, 0]), library_layer(q, k, v, attn_mask=~mask[0, 0])[0], atol
+        )
         assert layer(q).dtype == dtype
 
 
 def test_it_agrees_with_torch_without_a_batch():
-    library_layer = loaded(nn.MultiheadAttention(12, 3))
+    library_layer = randomised(nn.MultiheadAttention(12, 3))
     query, key = normal(5, 12), normal(7, 12)
-    close(load_torch_weights(library_layer)(query, key), library_layer(query, key, key)[0])
+    assert_close(load_torch_weights(library_layer)(query, key), library_layer(query, key, key)[0])
 
 
 @settings(deadline=None, max_examples=30)
 @given(n=st.integers(1, 7), h=st.sampled_from([1, 2, 3, 6]), bias=st.booleans())
 def test_naive_and_batched_heads_agree(n, h, bias):
     for dtype, atol in ((torch.float32, 1e-6), (torch.float64, 1e-12)):
-        naive = loaded(MultiHeadNaive(6, h, bias=bias), dtype)
+        naive = randomised(MultiHeadNaive(6, h, bias=bias), dtype)
         batched = naive_to_batched(naive)
         assert all(p.dtype == dtype for p in batched.parameters())
         for shape in ((n, 6), (h, n, 6), (2, 3, n, 6)):
             x = normal(*shape, dtype=dtype)
-            close(batched(x), naive(x), atol)
-            close(batched.weights(x), naive.weights(x), atol)
+            assert_close(batched(x), naive(x), atol)
+            assert_close(batched.weights(x), naive.weights(x), atol)
         x = normal(3, n, 6, dtype=dtype)
         for mask in (normal(n, n) > 0, normal(3, n, n) > 0):
             mask[..., 0] = True
-            close(batched(x, mask=mask), naive(x, mask), atol)
-            close(batched.weights(x, mask=mask), naive.weights(x, mask), atol)
+            assert_close(batched(x, mask=mask), naive(x, mask), atol)
+            assert_close(batched.weights(x, mask=mask), naive.weights(x, mask), atol)
 
 
 def test_the_batched_module_has_weights_of_its_own():
@@ -458,7 +460,7 @@ def test_the_batched_module_has_weights_of_its_own():
 @pytest.mark.parametrize("kv", [1, 2, 3])
 @pytest.mark.parametrize("bias", [True, False])
 def test_grouped_heads_are_repeated_heads(kv, bias):
-    grouped = loaded(MultiHeadAttention(24, 6, kv, bias=bias))
+    grouped = randomised(MultiHeadAttention(24, 6, kv, bias=bias))
     full = MultiHeadAttention(24, 6, bias=bias).double()
     state = grouped.state_dict()
     for name in state:
@@ -466,13 +468,13 @@ def test_grouped_heads_are_repeated_heads(kv, bias):
             by_head = state[name].unflatten(0, (kv, 4))
             state[name] = torch.cat([by_head[i * kv // 6] for i in range(6)])
     full.load_state_dict(state)
-    query, key, mask = normal(2, 5, 24), normal(2, 7, 24), some(2, 6, 5, 7)
-    close(grouped(query, key, mask=mask), full(query, key, mask=mask))
-    close(grouped.weights(query, key), full.weights(query, key))
+    query, key, mask = normal(2, 5, 24), normal(2, 7, 24), random_mask(2, 6, 5, 7)
+    assert_close(grouped(query, key, mask=mask), full(query, key, mask=mask))
+    assert_close(grouped.weights(query, key), full.weights(query, key))
     q, k, v = (split_heads(W(x), h) for W, x, h in (
         (grouped.W_q, query, 6), (grouped.W_k, key, kv), (grouped.W_v, key, kv)))  # fmt: skip
     out = F.scaled_dot_product_attention(q, k, v, enable_gqa=True)
-    close(grouped(query, key), grouped.W_o(merge_heads(out)))
+    assert_close(grouped(query, key), grouped.W_o(merge_heads(out)))
 
 
 def test_grouped_heads_save_parameters():
@@ -503,50 +505,58 @@ def test_count_parameters():
 @pytest.mark.parametrize("b", [2, 3])
 def test_a_mask_for_each_sequence_holds_for_every_head(b):
     """Also with as many sequences as heads, where the axes could be mistaken for each other."""
-    attention, x, mask = loaded(MultiHeadAttention(12, 3)), normal(b, 5, 12), some(b, 5, 5)
+    attention, x, mask = (
+        randomised(MultiHeadAttention(12, 3)),
+        normal(b, 5, 12),
+        random_mask(b, 5, 5),
+    )
     out, maps = attention(x, mask=mask), attention.weights(x, mask=mask)
     for i in range(b):
-        close(out[i], attention(x[i], mask=mask[i]))
+        assert_close(out[i], attention(x[i], mask=mask[i]))
         assert (maps[i][:, ~mask[i]] == 0).all()
         assert (maps[i][:, mask[i]] != 0).all()
 
 
 @pytest.mark.parametrize("b", [2, 3])
 def test_a_mask_for_each_head(b):
-    attention, x, mask = loaded(MultiHeadAttention(12, 3)), normal(b, 5, 12), some(b, 3, 5, 5)
+    attention, x, mask = (
+        randomised(MultiHeadAttention(12, 3)),
+        normal(b, 5, 12),
+        random_mask(b, 3, 5, 5),
+    )
     out, maps = attention(x, mask=mask), attention.weights(x, mask=mask)
     for i in range(b):
-        close(out[i], attention(x[i], mask=mask[i]))  # (h, m, n) for a single sequence
+        assert_close(out[i], attention(x[i], mask=mask[i]))  # (h, m, n) for a single sequence
         for head in range(3):
             expected = attention.weights(x[i], mask=mask[i, head])[head]
-            close(maps[i, head], expected)
-    close(attention(x, mask=mask[:, :1]), attention(x, mask=mask[:, 0]))
-    close(attention(x, mask=mask[:1, :1]), attention(x, mask=mask[0, 0]))
+            assert_close(maps[i, head], expected)
+    assert_close(attention(x, mask=mask[:, :1]), attention(x, mask=mask[:, 0]))
+    assert_close(attention(x, mask=mask[:1, :1]), attention(x, mask=mask[0, 0]))
 
 
 def test_masks_behind_two_batch_axes():
-    attention, x = loaded(MultiHeadAttention(12, 3)), normal(2, 3, 5, 12)
+    attention, x = randomised(MultiHeadAttention(12, 3)), normal(2, 3, 5, 12)
     for shape in ((5, 5), (3, 5, 5), (2, 3, 5, 5), (2, 1, 5, 5)):
-        mask = some(*shape)
+        mask = random_mask(*shape)
         every, out = mask.expand(2, 3, 5, 5), attention(x, mask=mask)
-        close(out[1, 2], attention(x[1, 2], mask=every[1, 2]))
-    mask = some(2, 3, 3, 5, 5)
-    close(attention(x, mask=mask)[1, 2], attention(x[1, 2], mask=mask[1, 2]))
+        assert_close(out[1, 2], attention(x[1, 2], mask=every[1, 2]))
+    mask = random_mask(2, 3, 3, 5, 5)
+    assert_close(attention(x, mask=mask)[1, 2], attention(x[1, 2], mask=mask[1, 2]))
 
 
 def test_one_sequence_of_keys_for_a_batch_of_queries():
-    attention, query, key = loaded(MultiHeadAttention(12, 3)), normal(3, 5, 12), normal(7, 12)
-    close(attention(query, key)[2], attention(query[2], key))
-    mask = some(3, 5, 7)
-    close(attention(query, key, mask=mask)[2], attention(query[2], key, mask=mask[2]))
-    close(attention(query[0], key.expand(3, 7, 12), mask=mask)[2], attention(query[0], key,
+    attention, query, key = randomised(MultiHeadAttention(12, 3)), normal(3, 5, 12), normal(7, 12)
+    assert_close(attention(query, key)[2], attention(query[2], key))
+    mask = random_mask(3, 5, 7)
+    assert_close(attention(query, key, mask=mask)[2], attention(query[2], key, mask=mask[2]))
+    assert_close(attention(query[0], key.expand(3, 7, 12), mask=mask)[2], attention(query[0], key,
           mask=mask[2]))  # fmt: skip
 
 
 def test_a_keyless_query_gets_the_output_bias():
-    attention, x = loaded(MultiHeadAttention(12, 3)), normal(3, 12)
+    attention, x = randomised(MultiHeadAttention(12, 3)), normal(3, 12)
     mask = torch.tensor([[True, True, False], [False, False, False], [False, True, True]])
-    close(attention(x, mask=mask)[1], attention.W_o.bias.detach())
+    assert_close(attention(x, mask=mask)[1], attention.W_o.bias.detach())
     assert attention.weights(x, mask=mask)[:, 1].eq(0).all()
 
 
@@ -554,25 +564,25 @@ def test_a_keyless_query_gets_the_output_bias():
 
 
 def test_the_output_is_a_sum_over_the_heads():
-    attention, x = loaded(MultiHeadAttention(12, 3)), normal(7, 12)
+    attention, x = randomised(MultiHeadAttention(12, 3)), normal(7, 12)
     maps, total = attention.weights(x), attention.W_o.bias
     for i in range(3):
         columns = slice(4 * i, 4 * i + 4)
         total = total + maps[i] @ attention.W_v(x)[:, columns] @ attention.W_o.weight[:, columns].T
-    close(attention(x), total)
+    assert_close(attention(x), total)
 
 
 def test_rows_of_maps_sum_to_1_and_the_order_is_free():
-    attention, x, order = loaded(MultiHeadAttention(12, 3)), normal(2, 7, 12), torch.randperm(7)
+    attention, x, order = randomised(MultiHeadAttention(12, 3)), normal(2, 7, 12), torch.randperm(7)
     maps = attention.weights(x)
     assert (maps >= 0).all()
-    close(maps.sum(-1), torch.ones(2, 3, 7, dtype=torch.float64))
-    close(attention(x[:, order]), attention(x)[:, order])
-    close(attention(x, x[:, order]), attention(x))
+    assert_close(maps.sum(-1), torch.ones(2, 3, 7, dtype=torch.float64))
+    assert_close(attention(x[:, order]), attention(x)[:, order])
+    assert_close(attention(x, x[:, order]), attention(x))
 
 
 def test_value_defaults_to_key_and_key_to_query():
-    attention, query = loaded(MultiHeadAttention(12, 3)), normal(5, 12)
+    attention, query = randomised(MultiHeadAttention(12, 3)), normal(5, 12)
     key, value = normal(5, 12, seed=1), normal(5, 12, seed=2)
     assert attention(query).equal(attention(query, query, query))
     assert attention(query, key).equal(attention(query, key, key))
@@ -590,18 +600,18 @@ def test_dtype_is_kept(dtype):
 
 
 def test_gradcheck():
-    attention = loaded(MultiHeadAttention(4, 2, 1))
+    attention = randomised(MultiHeadAttention(4, 2, 1))
     query, key = normal(3, 4).requires_grad_(), normal(5, 4).requires_grad_()
-    mask = some(2, 3, 5)
+    mask = random_mask(2, 3, 5)
     assert torch.autograd.gradcheck(lambda q, k: attention(q, k, mask=mask), (query, key))
 
 
 def test_nan_shows_or_is_refused():
-    attention, x = loaded(MultiHeadAttention(12, 3)), normal(5, 12)
+    attention, x = randomised(MultiHeadAttention(12, 3)), normal(5, 12)
     x[4, 0] = torch.nan
     assert attention(x).isnan().all()
     with pytest.raises(ValueError, match="the mask hides NaN"):
-        attention(x, mask=some(5, 5))
+        attention(x, mask=random_mask(5, 5))
     assert attention(normal(5, 12), normal(5, 12), x).isnan().all()
 
 
@@ -692,7 +702,11 @@ test_bad_input_is_refused = refused(
 
 
 def test_no_argument_is_changed():
-    attention, x, mask = loaded(MultiHeadAttention(12, 3)), normal(3, 5, 12), some(3, 5, 5)
+    attention, x, mask = (
+        randomised(MultiHeadAttention(12, 3)),
+        normal(3, 5, 12),
+        random_mask(3, 5, 5),
+    )
     originals = x.clone(), mask.clone()
     split_heads(x, 3), merge_heads(x)
     attention(x, mask=mask).add_(1)

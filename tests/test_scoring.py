@@ -220,7 +220,7 @@ SIZES = {
 }  # fmt: skip
 
 
-def loaded(module, seed=0):
+def randomised(module, seed=0):
     """The module in float64, with parameters of order one, biases too."""
     for i, parameter in enumerate(module.double().parameters()):
         parameter.data = normal(*parameter.shape, seed=seed + i)
@@ -252,7 +252,7 @@ def test_scores_by_hand():
 @given(**SIZES)
 def test_bilinear_against_the_library(m, n, d_q, d_k, batch):
     score, query, key = (
-        loaded(BilinearScore(d_q, d_k)),
+        randomised(BilinearScore(d_q, d_k)),
         normal(*batch, m, d_q),
         normal(*batch, n, d_k),
     )
@@ -267,7 +267,7 @@ def test_bilinear_against_the_library(m, n, d_q, d_k, batch):
 @settings(deadline=None)
 @given(**SIZES, d_hidden=st.integers(1, 5))
 def test_additive_against_a_loop_in_float64(m, n, d_q, d_k, batch, d_hidden):
-    score = loaded(AdditiveScore(d_q, d_k, d_hidden))
+    score = randomised(AdditiveScore(d_q, d_k, d_hidden))
     query, key = normal(*batch, m, d_q), normal(*batch, n, d_k)
     scores = score(query, key).detach().numpy()
     assert scores.shape == (*batch, m, n)
@@ -303,7 +303,7 @@ def test_dot_and_projections_are_bilinear():
 
 
 def test_concat_is_additive():
-    score, query, key = loaded(AdditiveScore(3, 5, 7)), normal(4, 3), normal(6, 5)
+    score, query, key = randomised(AdditiveScore(3, 5, 7)), normal(4, 3), normal(6, 5)
     pairs = torch.cat([query[:, None].expand(4, 6, 3), key[None].expand(4, 6, 5)], dim=-1)
     stacked = torch.cat([score.W_q.weight, score.W_k.weight], dim=1)
     concat = F.linear(torch.tanh(F.linear(pairs, stacked)), score.w.weight)[..., 0]
@@ -314,7 +314,7 @@ def test_concat_is_additive():
 def test_a_mixture_of_keys_never_wins_under_a_bilinear_score(weights, seed):
     mixture = torch.tensor(weights, dtype=torch.float64) / sum(weights)
     corners = normal(3, 2, seed=seed)
-    score = loaded(BilinearScore(5, 2), seed=seed)
+    score = randomised(BilinearScore(5, 2), seed=seed)
     S = score(normal(11, 5, seed=seed), torch.cat([corners, mixture[None] @ corners]))  # (11, 4)
     assert (S[:, 3] <= S[:, :3].amax(-1) + 1e-12).all()
 
@@ -354,8 +354,8 @@ def test_dtype_is_kept(dtype):
 
 def test_gradcheck():
     query, key = normal(2, 3).requires_grad_(), normal(4, 5).requires_grad_()
-    assert torch.autograd.gradcheck(loaded(BilinearScore(3, 5)), (query, key))
-    assert torch.autograd.gradcheck(loaded(AdditiveScore(3, 5, 7)), (query, key))
+    assert torch.autograd.gradcheck(randomised(BilinearScore(3, 5)), (query, key))
+    assert torch.autograd.gradcheck(randomised(AdditiveScore(3, 5, 7)), (query, key))
     mask = torch.tensor([True, False, True])
     scores, values = normal(2, 3).requires_grad_(), normal(3, 5).requires_grad_()
     assert torch.autograd.gradcheck(attend, (scores, values, mask))
@@ -363,7 +363,7 @@ def test_gradcheck():
 
 def test_batches_of_one_side_broadcast():
     query, key = normal(2, 1, 3, 5), normal(4, 7, 5)
-    for score in (dot_score, loaded(BilinearScore(5, 5)), loaded(AdditiveScore(5, 5, 3))):
+    for score in (dot_score, randomised(BilinearScore(5, 5)), randomised(AdditiveScore(5, 5, 3))):
         scores = score(query, key)
         assert scores.shape == (2, 4, 3, 7)
         torch.testing.assert_close(scores[1, 2], score(query[1, 0], key[2]))

@@ -34,7 +34,7 @@ def test_letters_become_ids():
     assert encode_cdr3(ALPHABET, 20).tolist() == list(range(1, 21))
 
 
-def edits(a, b):
+def edit_distance(a, b):
     """Levenshtein's distance by its table."""
     row = list(range(len(b) + 1))
     for i, x in enumerate(a, 1):
@@ -54,13 +54,17 @@ def test_clusters_are_the_connected_parts(sequences, distance):
     assert sorted(itertools.chain(*clusters)) == list(range(len(sequences)))
     for cluster_a, cluster_b in itertools.combinations(clusters, 2):
         assert all(
-            edits(sequences[i], sequences[j]) > distance for i in cluster_a for j in cluster_b
+            edit_distance(sequences[i], sequences[j]) > distance
+            for i in cluster_a
+            for j in cluster_b
         )
     for cluster in clusters:  # each is connected: a walk from its first member reaches all
         reached, fresh = {cluster[0]}, [cluster[0]]
         while fresh:
             sequence = sequences[fresh.pop()]
-            new = {j for j in cluster if edits(sequence, sequences[j]) <= distance} - reached
+            new = {
+                j for j in cluster if edit_distance(sequence, sequences[j]) <= distance
+            } - reached
             reached |= new
             fresh += new
         assert reached == set(cluster)
@@ -82,7 +86,7 @@ def test_no_near_copy_straddles_the_split(sequences, distance, fraction, seed):
     assert np.all(np.diff(train) > 0)
     assert np.all(np.diff(test) > 0)
     assert abs(len(test) - fraction * len(sequences)) <= largest
-    assert all(edits(sequences[i], sequences[j]) > distance for i in train for j in test)
+    assert all(edit_distance(sequences[i], sequences[j]) > distance for i in train for j in test)
 
 
 def test_another_seed_makes_another_split():
@@ -255,7 +259,7 @@ def encoded_in_place(sequence, max_length):
     return ids
 
 
-def parts_by_spreading(sequences, max_distance, distance=edits):
+def parts_by_spreading(sequences, max_distance, distance=edit_distance):
     """Labels that spread to all that are near, until nothing changes."""
     n = len(sequences)
     label = list(range(n))
@@ -323,7 +327,11 @@ def split_by_walking(sequences, max_distance=1, test_fraction=0.2, seed=0):
         part = set(fresh)
         while fresh:
             current = fresh.pop()
-            new = {j for j in unvisited if edits(sequences[current], sequences[j]) <= max_distance}
+            new = {
+                j
+                for j in unvisited
+                if edit_distance(sequences[current], sequences[j]) <= max_distance
+            }
             unvisited -= new
             part |= new
             fresh += new

@@ -53,7 +53,7 @@ def some_ids(n: int, seed: int = 0, n_vocab: int = N_VOCAB) -> torch.Tensor:
     return torch.randint(n_vocab, (n,), generator=generator(seed))
 
 
-def fits(counts: np.ndarray, probabilities: np.ndarray) -> bool:
+def counts_fit(counts: np.ndarray, probabilities: np.ndarray) -> bool:
     """Whether counts fit a distribution, by a χ² test with the false-alarm rate of this page."""
     expected = counts.sum() * np.asarray(probabilities, dtype=float)
     assert not counts[expected == 0].any()
@@ -177,7 +177,7 @@ def test_ids_are_distributed_as_the_target_says(seed):
         for place, token in enumerate(speculative_accept(draft, q, p, draws).tolist()):
             counts[place, token] += 1
     assert counts[0].sum() == times
-    assert all(fits(counts[place], p[place].numpy()) for place in range(k + 1))
+    assert all(counts_fit(counts[place], p[place].numpy()) for place in range(k + 1))
     expected_accepted = (
         torch.minimum(p[:k], q).sum(-1).cumprod(0).numpy() * times
     )  # min(p, q), place by place
@@ -265,7 +265,7 @@ def test_two_guessed_tokens_have_the_models_distribution(draft):
     often = right * times >= 5
     counts, right = (np.append(x[often], x[~often].sum()) for x in (counts, right))
     is_frequent = right * times >= 5
-    assert fits(counts[is_frequent], right[is_frequent] / right[is_frequent].sum())
+    assert counts_fit(counts[is_frequent], right[is_frequent] / right[is_frequent].sum())
 
 
 def test_lookup_drafts_what_followed_the_same_ids_before():

@@ -32,7 +32,7 @@ from attncourse.transformer import (
     layer_norm,
     noam_schedule,
 )
-from helpers.random_arrays import normal, some
+from helpers.random_arrays import normal, random_mask
 from helpers.refusals import refused
 
 # --- right answers in other styles -----------------------------------------------------------
@@ -353,7 +353,7 @@ RIGHT = {
 # --- the package -----------------------------------------------------------------------------
 
 
-def shuffled(module, dtype=torch.float64, seed=0):
+def randomised(module, dtype=torch.float64, seed=0):
     """The module with weights and biases of order one."""
     for i, parameter in enumerate(module.to(dtype).parameters()):
         scale = parameter.shape[-1] ** -0.5 if parameter.ndim == 2 else 1
@@ -361,7 +361,7 @@ def shuffled(module, dtype=torch.float64, seed=0):
     return module
 
 
-def close(a, b, atol=1e-10):
+def assert_close(a, b, atol=1e-10):
     torch.testing.assert_close(a, b, rtol=0, atol=atol)
 
 
@@ -373,7 +373,7 @@ def test_layer_norm_is_written_and_not_called(finished):
         return out if bias is None else out + bias
 
     with torch.no_grad():
-        close(finished(X), layer_norm(X), 1e-4)
+        assert_close(finished(X), layer_norm(X), 1e-4)
     verdict = examine("transformer.layer_norm", answer, 0)
     assert not any(c.earned for c in verdict.criteria[:4])
     assert "called layer_norm, which this exercise asks you to build" in str(verdict)
@@ -381,11 +381,11 @@ def test_layer_norm_is_written_and_not_called(finished):
 
 def test_layer_norm_by_hand():
     x = torch.tensor([[1.0, 3.0], [5.0, 5.0]])
-    close(layer_norm(x), torch.tensor([[-1.0, 1.0], [0, 0]]), 1e-5)
+    assert_close(layer_norm(x), torch.tensor([[-1.0, 1.0], [0, 0]]), 1e-5)
     gain, bias = torch.tensor([1.0, 10.0]), torch.tensor([0.0, 7.0])
-    close(layer_norm(x, gain, bias), torch.tensor([[-1.0, 17.0], [0, 7]]), 1e-4)
+    assert_close(layer_norm(x, gain, bias), torch.tensor([[-1.0, 17.0], [0, 7]]), 1e-4)
     # Variance 1 and eps 3: divided by 2.
-    close(layer_norm(x[:1], eps=3.0), torch.tensor([[-0.5, 0.5]]), 1e-6)
+    assert_close(layer_norm(x[:1], eps=3.0), torch.tensor([[-0.5, 0.5]]), 1e-6)
 
 
 @pytest.mark.parametrize(("dtype", "atol"), [(torch.float64, 1e-12), (torch.float32, 1e-5)])
@@ -393,18 +393,18 @@ def test_layer_norm_is_that_of_the_library(dtype, atol):
     x, gain, bias = (normal(*s, dtype=dtype) for s in ((2, 3, 7), (7,), (7,)))
     for options in ((), (gain,), (None, bias), (gain, bias)):
         library_options = [*options, None, None][:2]
-        close(layer_norm(x, *options), F.layer_norm(x, (7,), *library_options), atol)
+        assert_close(layer_norm(x, *options), F.layer_norm(x, (7,), *library_options), atol)
     module = LayerNorm(7, eps=0.1).to(dtype)
-    close(module(x), F.layer_norm(x, (7,), eps=0.1), atol)
+    assert_close(module(x), F.layer_norm(x, (7,), eps=0.1), atol)
 
 
 def test_feed_forward_is_per_token_and_not_linear():
-    layer = shuffled(FeedForward(5, 11))
+    layer = randomised(FeedForward(5, 11))
     x = normal(3, 7, 5)
     output = layer(x)
     assert output.shape == x.shape
     for i, j in np.ndindex(3, 7):
-        close(layer(x[i, j : j + 1])[0], output[i, j])
+        assert_close(layer(x[i, j : j + 1])[0], output[i, j])
     assert not torch.allclose(layer(2 * x), 2 * layer(x), atol=0.1)
     assert FeedForward(6).W_1.out_features == 24
     assert FeedForward(6, bias=False).W_2.bias is None
@@ -414,9 +414,9 @@ def test_feed_forward_is_per_token_and_not_linear():
     assert linear(torch.tensor([[1.0, 2, 3]])).tolist() == [[2, 4, 6]]
 
 
-def library(kind, pre_norm, dtype, dropout=0.3, activation="gelu"):
+def new_library_layer(kind, pre_norm, dtype, dropout=0.3, activation="gelu"):
     layer = kind(12, 3, 20, dropout, activation, norm_first=pre_norm, batch_first=True)
-    return shuffled(layer, dtype).eval()
+    return randomised(layer, dtype).eval()
 
 
 DTYPES = [(torch.float64, 1e-10), (torch.float32, 1e-5)]
@@ -426,48 +426,54 @@ DTYPES = [(torch.float64, 1e-10), (torch.float32, 1e-5)]
 @pytest.mark.parametrize(("dtype", "atol"), DTYPES)
 def test_an_encoder_block_is_the_library_s_layer(pre_norm, dtype, atol):
     for activation in ("gelu", "relu"):
-        library_layer = library(nn.TransformerEncoderLayer, pre_norm, dtype, activation=activation)
+        library_layer = new_library_layer(
+            nn.TransformerEncoderLayer, pre_norm, dtype, activation=activation
+        )
         block, x = from_torch(library_layer), normal(2, 7, 12, dtype=dtype)
-        for mask in (None, some(7, 7), causal_mask(7)):
+        for mask in (None, random_mask(7, 7), causal_mask(7)):
             expected = library_layer(x, src_mask=None if mask is None else ~mask)
-            close(block(x, mask), expected, atol)
+            assert_close(block(x, mask), expected, atol)
         padding = torch.tensor([[1, 1, 1, 1, 1, 0, 0], [1, 1, 1, 0, 0, 0, 0]]).bool()
         output = block(x, padding[:, None, :])
-        close(output[padding], library_layer(x, src_key_padding_mask=~padding)[padding], atol)
+        assert_close(
+            output[padding], library_layer(x, src_key_padding_mask=~padding)[padding], atol
+        )
 
 
 @pytest.mark.parametrize("pre_norm", [True, False])
 @pytest.mark.parametrize(("dtype", "atol"), DTYPES)
 def test_a_decoder_block_is_the_library_s_layer(pre_norm, dtype, atol):
-    library_layer = library(nn.TransformerDecoderLayer, pre_norm, dtype)
+    library_layer = new_library_layer(nn.TransformerDecoderLayer, pre_norm, dtype)
     block, x, memory = from_torch(library_layer), *(normal(2, n, 12, dtype=dtype) for n in (5, 7))
     for mask in (None, causal_mask(5)):
-        for seen in (None, some(5, 7)):
+        for seen in (None, random_mask(5, 7)):
             expected = library_layer(
                 x,
                 memory,
                 tgt_mask=None if mask is None else ~mask,
                 memory_mask=None if seen is None else ~seen,
             )
-            close(block(x, memory, mask, seen), expected, atol)
+            assert_close(block(x, memory, mask, seen), expected, atol)
 
 
 def test_gradients_are_those_of_the_library_s_layer():
-    library_layer = library(nn.TransformerEncoderLayer, True, torch.float64, dropout=0.0).train()
+    library_layer = new_library_layer(
+        nn.TransformerEncoderLayer, True, torch.float64, dropout=0.0
+    ).train()
     block, x = from_torch(library_layer), normal(2, 7, 12).requires_grad_()
     goal = normal(2, 7, 12, seed=5)
     grads = [torch.autograd.grad((layer(x) * goal).sum(), x)[0] for layer in (library_layer, block)]
-    close(*grads)
+    assert_close(*grads)
     (block(x) * goal).sum().backward()
     (library_layer(x) * goal).sum().backward()
-    close(block.norm_2.gain.grad, library_layer.norm2.weight.grad)
-    close(block.feed_forward.W_1.weight.grad, library_layer.linear1.weight.grad)
+    assert_close(block.norm_2.gain.grad, library_layer.norm2.weight.grad)
+    assert_close(block.feed_forward.W_1.weight.grad, library_layer.linear1.weight.grad)
 
 
 @pytest.mark.parametrize("pre_norm", [True, False])
 def test_blocks_agree_with_loops(pre_norm):
     """The residual stream, norm and feed-forward layer written out for single numbers."""
-    block, x = shuffled(EncoderBlock(4, 2, 3, pre_norm)), normal(3, 4)
+    block, x = randomised(EncoderBlock(4, 2, 3, pre_norm)), normal(3, 4)
 
     def normed(norm, rows):
         out = []
@@ -486,7 +492,7 @@ def test_blocks_agree_with_loops(pre_norm):
     y = x
     for branch, norm in ((block.attention, block.norm_1), (fed, block.norm_2)):
         y = y + branch(normed(norm, y)) if pre_norm else normed(norm, y + branch(y))
-    close(block(x), y)
+    assert_close(block(x), y)
 
 
 def test_a_block_has_12_d_squared_and_13_d_parameters():
@@ -498,10 +504,10 @@ def test_a_block_has_12_d_squared_and_13_d_parameters():
 
 
 def test_dropout_keeps_the_mean_and_is_off_in_eval():
-    block, x = shuffled(EncoderBlock(12, 3, dropout=0.25)), normal(5, 12)
-    expected = shuffled(EncoderBlock(12, 3))(x)
+    block, x = randomised(EncoderBlock(12, 3, dropout=0.25)), normal(5, 12)
+    expected = randomised(EncoderBlock(12, 3))(x)
     assert not block(x).equal(block(x))
-    close(block.eval()(x), expected)
+    assert_close(block.eval()(x), expected)
     ends = {"attention.W_o": 1.0, "feed_forward.W_2": 4.0}
     for name, number in ends.items():
         layer = block.get_submodule(name)
@@ -516,14 +522,14 @@ def test_dropout_keeps_the_mean_and_is_off_in_eval():
 
 
 def test_a_decoder_block_reads_the_memory_as_it_comes():
-    block, x, memory = shuffled(DecoderBlock(12, 3)), normal(5, 12), normal(7, 12)
-    seen = some(1, 7)
-    close(block(x, memory, None, seen), block(x, memory[seen[0]]))
+    block, x, memory = randomised(DecoderBlock(12, 3)), normal(5, 12), normal(7, 12)
+    seen = random_mask(1, 7)
+    assert_close(block(x, memory, None, seen), block(x, memory[seen[0]]))
     assert not torch.allclose(block(x, 3 * memory), block(x, memory), atol=1e-3)
     changed = x.clone()
     changed[3:] += 1
     mask = causal_mask(5)
-    close(block(changed, memory, mask)[:3], block(x, memory, mask)[:3])
+    assert_close(block(changed, memory, mask)[:3], block(x, memory, mask)[:3])
 
 
 @pytest.mark.parametrize("pre_norm", [True, False])
@@ -541,15 +547,15 @@ def test_the_encoder_decoder_is_stacks_of_the_library_s(pre_norm):
     y = model.embed(model.target, target)
     for block in model.decoder:
         y = block(y, memory, causal_mask(5), seen)
-    close(logits, model.out(model.norm_target(y)))
+    assert_close(logits, model.out(model.norm_target(y)))
     assert isinstance(model.norm_target, LayerNorm) == pre_norm
     # No token sees a later one, and none sees what is padding.
     later = target.clone()
     later[:, 3:] = (later[:, 3:] + 1) % 13
-    close(model(source, later, seen)[:, :3], logits[:, :3])
+    assert_close(model(source, later, seen)[:, :3], logits[:, :3])
     changed_padding = source.clone()
     changed_padding[0, 5:] = (changed_padding[0, 5:] + 1) % 11
-    close(model(changed_padding, target, seen), logits)
+    assert_close(model(changed_padding, target, seen), logits)
     assert not torch.allclose(model(changed_padding, target), model(source, target))
     assert abs(model.embed(model.source, source).std() - 1.2) < 0.4
 
@@ -611,12 +617,12 @@ test_bad_input_is_refused = refused(
 
 
 def test_no_argument_is_changed():
-    x, memory, mask, seen = normal(5, 12), normal(7, 12), some(5, 5), some(5, 7)
+    x, memory, mask, seen = normal(5, 12), normal(7, 12), random_mask(5, 5), random_mask(5, 7)
     copies = [a.clone() for a in (x, memory, mask, seen)]
     layer_norm(x).add_(1)
     for pre_norm in (True, False):
-        shuffled(EncoderBlock(12, 3, pre_norm=pre_norm))(x, mask).add_(1)
-        shuffled(DecoderBlock(12, 3, pre_norm=pre_norm))(x, memory, mask, seen).add_(1)
+        randomised(EncoderBlock(12, 3, pre_norm=pre_norm))(x, mask).add_(1)
+        randomised(DecoderBlock(12, 3, pre_norm=pre_norm))(x, memory, mask, seen).add_(1)
     assert all(a.equal(b) for a, b in zip((x, memory, mask, seen), copies, strict=True))
 
 

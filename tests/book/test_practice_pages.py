@@ -86,7 +86,7 @@ def test_choosing_line_and_name_shows_the_corrected_code(opened):
         "05_kqv.html#from-scores-to-an-answer",
         "field_guide.html#kqv-scaled-dot-product-attention-the-mask-is-inverted",
     ]
-    assert reader.kept["drills"][MASK_DRILL]["row"] == 1
+    assert reader.record["drills"][MASK_DRILL]["row"] == 1
 
 
 @needs_browser
@@ -94,8 +94,8 @@ def test_choosing_line_and_name_shows_the_corrected_code(opened):
 def test_a_drill_is_right_only_with_line_and_name(opened, line, name):
     reader = opened(f"practice.html#{MASK_DRILL}")
     reader.solve(DRILLS, line, name)
-    assert reader.kept["drills"][MASK_DRILL]["row"] == 0
-    assert reader.kept["drills"][MASK_DRILL]["seen"] == reader.kept["count"] == 1
+    assert reader.record["drills"][MASK_DRILL]["row"] == 0
+    assert reader.record["drills"][MASK_DRILL]["seen"] == reader.record["count"] == 1
     verdict = reader.box.locator(".ap-verdict").inner_text()
     assert ("You said: the mask is ignored." in verdict) == (not name)
     assert verdict.startswith("Right" if name else "Not right")
@@ -131,13 +131,13 @@ def test_another_line_that_fixes_it_is_right_as_well(opened):
         "return scores.mT.reshape(*shared, n_queries, n_keys)",
     ]
     assert "Or line 8" in result.inner_text()
-    assert reader.kept["drills"][TWO_FIXES_DRILL]["row"] == 1
+    assert reader.record["drills"][TWO_FIXES_DRILL]["row"] == 1
     reader.another()
     reader.open(f"practice.html#{TWO_FIXES_DRILL}")
     reader.line(6).click()  # who says the drill's own line is told of no other
     reader.option(drill.name).click()
     assert result.locator("pre").count() == 2
-    assert reader.kept["drills"][TWO_FIXES_DRILL]["row"] == 2
+    assert reader.record["drills"][TWO_FIXES_DRILL]["row"] == 2
 
 
 @needs_browser
@@ -297,14 +297,14 @@ def test_a_missed_drill_comes_back_after_three_others(opened):
 def test_an_unanswered_drill_is_not_counted_as_missed(opened):
     reader = opened()
     reader.another()
-    assert reader.kept["drills"] == {}
+    assert reader.record["drills"] == {}
     shown = reader.drill
     drill = next(
         candidate for s in STEMS for candidate in drills_by_hand(s) if candidate.id == shown
     )
     reader.line(len(drill.code) - 1 if drill.line == 0 else 0).click()
     reader.another()
-    assert reader.kept["drills"][shown]["row"] == 0
+    assert reader.record["drills"][shown]["row"] == 0
 
 
 # --- the chapter and the page of all --------------------------------------------------------------
@@ -355,7 +355,7 @@ def test_drills_come_from_the_chosen_chapters(opened):
     reader.box.get_by_role("button", name="None", exact=True).click()
     expect(reader.box.locator(".ap-notice")).to_have_text("Choose a chapter.")
     reader.box.get_by_role("button", name="All", exact=True).click()
-    assert reader.kept["without"] == []
+    assert reader.record["without"] == []
 
 
 @needs_browser
@@ -398,7 +398,7 @@ def test_an_unknown_address_says_so_and_shows_another_drill(opened, name):
 def test_the_name_of_a_chapter_chooses_it_for_this_visit(opened):
     reader = opened("practice.html#masking")
     assert all(reader.another().startswith("masking-") for _ in range(6))
-    assert reader.kept["without"] == []
+    assert reader.record["without"] == []
 
 
 @needs_browser
@@ -449,32 +449,32 @@ def test_a_record_is_saved_forgotten_and_added_again(opened, tmp_path):
     reader.solve(DRILLS)
     reader.another()
     reader.solve(DRILLS, line_right=False)
-    before = reader.kept
+    before = reader.record
     with reader.page.expect_download() as coming:
         reader.box.get_by_role("button", name="Save as a file").click()
     file = tmp_path / coming.value.suggested_filename
     coming.value.save_as(file)
     assert json.loads(file.read_text(encoding="utf-8")) == before
     reader.box.get_by_role("button", name="Forget all").click()
-    assert reader.kept["drills"] == {}
-    assert reader.kept["count"] == 0
+    assert reader.record["drills"] == {}
+    assert reader.record["count"] == 0
     reader.page.reload()
-    assert reader.kept["drills"] == {}
+    assert reader.record["drills"] == {}
     reader.box.locator("input[type=file]").set_input_files(file)
     expect(reader.box).to_contain_text("2 drills were taken over")
-    assert reader.kept["drills"] == before["drills"]
+    assert reader.record["drills"] == before["drills"]
 
 
 @needs_browser
 def test_a_forgotten_record_can_be_restored(opened):
     reader = opened("practice.html#kqv")
     reader.solve(DRILLS)
-    before = reader.kept
+    before = reader.record
     reader.box.get_by_role("button", name="Forget all").click()
     expect(reader.box.locator("summary")).to_contain_text("0 of 5 drills seen")
     reader.box.get_by_role("button", name="Undo").click()
     expect(reader.box.locator("summary")).to_contain_text("1 of 5 drills seen")
-    assert reader.kept == before
+    assert reader.record == before
 
 
 DRILL_RECORD = {"seen": 1, "row": 1, "turn": 1, "at": 1}
@@ -506,21 +506,21 @@ EMPTY_RECORD = {
 def test_a_file_of_another_kind_changes_nothing(opened, tmp_path, text):
     reader = opened("practice.html#kqv")
     reader.solve(DRILLS)
-    before = reader.kept
+    before = reader.record
     file = tmp_path / "other.json"
     file.write_text(text, encoding="utf-8")
     reader.box.locator("input[type=file]").set_input_files(file)
     expect(reader.box).to_contain_text(
         "This file is no record that this page has saved: nothing was changed."
     )
-    assert reader.kept == before
+    assert reader.record == before
 
 
 @needs_browser
 def test_of_two_records_of_a_drill_the_newer_one_is_kept(opened, tmp_path):
     reader = opened(f"practice.html#{MASK_DRILL}")
     reader.solve(DRILLS)
-    page_record = reader.kept["drills"][MASK_DRILL]
+    page_record = reader.record["drills"][MASK_DRILL]
     older = DRILL_RECORD | {"at": page_record["at"] - 1, "row": 0}
     newer = DRILL_RECORD | {"at": page_record["at"] + 1, "row": 3}
     file = tmp_path / "record.json"
@@ -530,7 +530,7 @@ def test_of_two_records_of_a_drill_the_newer_one_is_kept(opened, tmp_path):
         )
         reader.box.locator("input[type=file]").set_input_files(file)
         expect(reader.box).to_contain_text(f"{brought} drills were taken over")
-        stored = reader.kept["drills"][MASK_DRILL]
+        stored = reader.record["drills"][MASK_DRILL]
         assert (stored["at"], stored["row"]) == (stays["at"], stays["row"])
 
 
@@ -544,7 +544,7 @@ def test_two_tabs_keep_one_record(opened):
     )
     second_page.evaluate("() => attncourseKept.answered('masking-project-1', true)")
     reader.solve(DRILLS)
-    assert len(reader.kept["drills"]) == 2
+    assert len(reader.record["drills"]) == 2
 
 
 # --- without scripts, on paper, without a file ----------------------------------------------------

@@ -26,7 +26,7 @@ def scaled_dot_product_attention(query, key, value, mask=None, *, scale=None):
 
 
 @pytest.fixture
-def say(tmp_path):
+def run_cells(tmp_path):
     def verdicts_of(*cells: str) -> dict:
         return played([FIRST_CELL, *cells], tmp_path)["said"]
 
@@ -60,8 +60,8 @@ NOT_RUN = {
 
 
 @pytest.mark.parametrize(("cells", "why"), NOT_RUN.values(), ids=NOT_RUN)
-def test_an_attempt_that_did_not_run_passes_nothing(say, cells, why):
-    verdict = say(*cells, CHECK_CELL)["kqv.project"]
+def test_an_attempt_that_did_not_run_passes_nothing(run_cells, cells, why):
+    verdict = run_cells(*cells, CHECK_CELL)["kqv.project"]
     assert verdict["text"].startswith("✗ kqv.project: not judged (0 of 7 points)\n  The newest")
     assert verdict["unjudged"].startswith("the newest `project` did not run: ")
     assert why in verdict["unjudged"]
@@ -69,16 +69,16 @@ def test_an_attempt_that_did_not_run_passes_nothing(say, cells, why):
     assert verdict["earned"] == 0
 
 
-def test_a_class_as_it_was_handed_out_is_not_attempted(say):
+def test_a_class_as_it_was_handed_out_is_not_attempted(run_cells):
     """Its body raises while the cell runs, where a function's waits for a call."""
     stub = (
         "class AttentionHead(torch.nn.Module):\n    ### YOUR CODE\n    raise NotImplementedError()"
     )
-    verdict = say(stub, 'check("kqv.AttentionHead", AttentionHead)')["kqv.AttentionHead"]
+    verdict = run_cells(stub, 'check("kqv.AttentionHead", AttentionHead)')["kqv.AttentionHead"]
     assert verdict["text"].startswith("○ kqv.AttentionHead: not attempted (0 of 13 points)\n")
     assert verdict["unjudged"] == ""
     begun = stub.replace("raise NotImplementedError()", "raise TypeError()")
-    verdict = say(begun, 'check("kqv.AttentionHead", AttentionHead)')["kqv.AttentionHead"]
+    verdict = run_cells(begun, 'check("kqv.AttentionHead", AttentionHead)')["kqv.AttentionHead"]
     assert verdict["text"].startswith("✗ kqv.AttentionHead: not judged")
 
 
@@ -102,17 +102,17 @@ STOPPED_CELLS = {
 
 
 @pytest.mark.parametrize(("cell", "note"), STOPPED_CELLS.values(), ids=STOPPED_CELLS)
-def test_a_stopped_cell_is_judged_as_a_grader_runs_it(say, cell, note):
-    verdict = say(WRONG_CELL, cell, CHECK_CELL, CHECK_CELL)[
+def test_a_stopped_cell_is_judged_as_a_grader_runs_it(run_cells, cell, note):
+    verdict = run_cells(WRONG_CELL, cell, CHECK_CELL, CHECK_CELL)[
         "kqv.project"
     ]  # the second time nothing runs again
     assert verdict["text"].splitlines()[:2] == ["✓ kqv.project: 7 of 7 points", f"  {note}"]
-    wrong = say(RIGHT_CELL, cell.replace("@", "*"), CHECK_CELL)[
+    wrong = run_cells(RIGHT_CELL, cell.replace("@", "*"), CHECK_CELL)[
         "kqv.project"
     ]  # never the older one
     assert not wrong["passed"]
     assert note in wrong["text"]
-    assert note not in say(cell, CHECK_CELL, RIGHT_CELL, CHECK_CELL)["kqv.project"]["text"]
+    assert note not in run_cells(cell, CHECK_CELL, RIGHT_CELL, CHECK_CELL)["kqv.project"]["text"]
 
 
 def test_a_cell_that_stopped_before_the_checks_goes_on_too(tmp_path):
@@ -121,39 +121,40 @@ def test_a_cell_that_stopped_before_the_checks_goes_on_too(tmp_path):
     ]["passed"]
 
 
-def test_the_course_module_is_absent_inside_a_try(say):
+def test_the_course_module_is_absent_inside_a_try(run_cells):
     import_or = "try:\n    from attncourse.kqv import project\nexcept ImportError:\n    {}"
     own_answer = import_or.format(RIGHT_CELL.replace("\n", "\n    "))
-    verdict = say(own_answer, CHECK_CELL)["kqv.project"]
+    verdict = run_cells(own_answer, CHECK_CELL)["kqv.project"]
     assert verdict["passed"]
     assert verdict["text"].splitlines()[1].endswith("what its cell defines without it was judged")
-    assert not say(own_answer.replace("@", "*"), CHECK_CELL)["kqv.project"]["passed"]
-    from_package = say(import_or.format("pass"), CHECK_CELL)["kqv.project"]
+    assert not run_cells(own_answer.replace("@", "*"), CHECK_CELL)["kqv.project"]["passed"]
+    from_package = run_cells(import_or.format("pass"), CHECK_CELL)["kqv.project"]
     assert from_package["unjudged"].startswith(
         "attncourse.kqv is not there while your work is graded"
     )
 
 
-def test_a_renamed_definition_is_reported_without_cell_ids(say):
+def test_a_renamed_definition_is_reported_without_cell_ids(run_cells):
     renamed = RIGHT_CELL.replace("project", "projekt")
-    reason = say(RIGHT_CELL, renamed, CHECK_CELL)["kqv.project"]["unjudged"]
+    reason = run_cells(RIGHT_CELL, renamed, CHECK_CELL)["kqv.project"]["unjudged"]
     assert reason == (
         "nothing is called `project` any more, if cell [3] is its cell: it defines `projekt`, "
         "which is the same"
     )
-    assert say(RIGHT_CELL, renamed, RIGHT_CELL, CHECK_CELL)["kqv.project"]["passed"]
-    assert say(RIGHT_CELL, renamed.replace("@", "*"), CHECK_CELL)["kqv.project"][
+    assert run_cells(RIGHT_CELL, renamed, RIGHT_CELL, CHECK_CELL)["kqv.project"]["passed"]
+    assert run_cells(RIGHT_CELL, renamed.replace("@", "*"), CHECK_CELL)["kqv.project"][
         "passed"
     ]  # another function
-    assert say(renamed, RIGHT_CELL, CHECK_CELL)["kqv.project"]["passed"]
+    assert run_cells(renamed, RIGHT_CELL, CHECK_CELL)["kqv.project"]["passed"]
 
 
-def test_a_cell_is_judged_once_it_has_run(say):
-    assert say(RIGHT_CELL, CELL_WITH_SYNTAX_ERROR, CHECK_CELL, RIGHT_CELL, CHECK_CELL)[
+def test_a_cell_is_judged_once_it_has_run(run_cells):
+    assert run_cells(RIGHT_CELL, CELL_WITH_SYNTAX_ERROR, CHECK_CELL, RIGHT_CELL, CHECK_CELL)[
         "kqv.project"
     ]["passed"]
     assert (
-        OLDER_ANSWER_NOTE not in say(CELL_WITH_SYNTAX_ERROR, CHECK_CELL)["kqv.project"]["unjudged"]
+        OLDER_ANSWER_NOTE
+        not in run_cells(CELL_WITH_SYNTAX_ERROR, CHECK_CELL)["kqv.project"]["unjudged"]
     )
 
 
@@ -177,21 +178,21 @@ def test_a_cell_is_judged_once_it_has_run(say):
         ["first = lambda x, weight: x @ weight", "project = first", "first = 5"],
     ],
 )
-def test_an_answer_in_its_newest_state_is_judged(say, cells):
-    assert say(*cells, CHECK_CELL)["kqv.project"]["passed"]
+def test_an_answer_in_its_newest_state_is_judged(run_cells, cells):
+    assert run_cells(*cells, CHECK_CELL)["kqv.project"]["passed"]
 
 
-def test_an_answer_in_the_cell_of_its_check_is_judged(say):
-    assert say(RIGHT_CELL, f"{RIGHT_CELL}\n{CHECK_CELL}")["kqv.project"]["passed"]
-    wrong = say(RIGHT_CELL, f"{RIGHT_CELL.replace('@', '*')}\n{CHECK_CELL}")["kqv.project"]
+def test_an_answer_in_the_cell_of_its_check_is_judged(run_cells):
+    assert run_cells(RIGHT_CELL, f"{RIGHT_CELL}\n{CHECK_CELL}")["kqv.project"]["passed"]
+    wrong = run_cells(RIGHT_CELL, f"{RIGHT_CELL.replace('@', '*')}\n{CHECK_CELL}")["kqv.project"]
     assert (wrong["unjudged"], wrong["passed"]) == ("", False)
 
 
 @pytest.mark.parametrize(
     "check_call", [CHECK_CELL, 'check(target="kqv.project", implementation=project)']
 )
-def test_a_check_before_its_answer_says_so(say, tmp_path, check_call):
-    verdict = say(check_call)["kqv.project"]
+def test_a_check_before_its_answer_says_so(run_cells, tmp_path, check_call):
+    verdict = run_cells(check_call)["kqv.project"]
     assert verdict["text"].splitlines() == [
         "○ kqv.project: not judged (0 of 7 points)",
         "  `project` is not there: its cell has not been run since the kernel started.",
@@ -221,36 +222,40 @@ def test_other_missing_names_raise_pythons_own_error(tmp_path):
         ("In = project = torch.ones(3)", "`In = project = torch.ones(3)` in cell [3] took its"),
     ],
 )
-def test_an_overwritten_answer_names_the_statement_that_did_it(say, cell, why):
-    assert why in say(RIGHT_CELL, cell, CHECK_CELL)["kqv.project"]["unjudged"]
+def test_an_overwritten_answer_names_the_statement_that_did_it(run_cells, cell, why):
+    assert why in run_cells(RIGHT_CELL, cell, CHECK_CELL)["kqv.project"]["unjudged"]
 
 
-def test_functions_an_answer_calls_must_have_run_too(say):
+def test_functions_an_answer_calls_must_have_run_too(run_cells):
     helper, answer = (
         "def mul(a, b):\n    return a @ b",
         RIGHT_CELL.replace("x @ weight", "mul(x, weight)"),
     )
-    assert say(helper, answer, CHECK_CELL)["kqv.project"]["passed"]
-    verdict = say(helper, answer, "def mul(a, b)\n    return a @ b", CHECK_CELL)["kqv.project"]
+    assert run_cells(helper, answer, CHECK_CELL)["kqv.project"]["passed"]
+    verdict = run_cells(helper, answer, "def mul(a, b)\n    return a @ b", CHECK_CELL)[
+        "kqv.project"
+    ]
     assert "the newest `mul` did not run: SyntaxError" in verdict["unjudged"]
     assert "(`project` calls it)" in verdict["unjudged"]
 
 
-def test_an_overwritten_library_names_the_statement_that_did_it(say):
+def test_an_overwritten_library_names_the_statement_that_did_it(run_cells):
     check = 'check("kqv.scaled_dot_product_attention", scaled_dot_product_attention)'
     target = "kqv.scaled_dot_product_attention"
-    assert say(ATTENTION, check)[target]["passed"]
-    verdict = say("math = 5", ATTENTION, check)[target]
+    assert run_cells(ATTENTION, check)[target]["passed"]
+    verdict = run_cells("math = 5", ATTENTION, check)[target]
     assert verdict["in_short"] == "the name `math` was overwritten"
     assert "`math = 5` in cell [2] took the name `math`. Give that another" in verdict["text"]
-    builtin = say("len = 3", RIGHT_CELL.replace("return", "assert len(x)\n    return"), CHECK_CELL)
+    builtin = run_cells(
+        "len = 3", RIGHT_CELL.replace("return", "assert len(x)\n    return"), CHECK_CELL
+    )
     assert builtin["kqv.project"]["in_short"] == "the name `len` was overwritten"
     wrong = "def project(x, weight):\n    math\n    return weight"
-    assert "math" not in say("math = 5", wrong, CHECK_CELL)["kqv.project"]["in_short"]
+    assert "math" not in run_cells("math = 5", wrong, CHECK_CELL)["kqv.project"]["in_short"]
 
 
-def test_a_function_of_another_name_is_not_what_is_graded(say):
-    verdict = say(
+def test_a_function_of_another_name_is_not_what_is_graded(run_cells):
+    verdict = run_cells(
         RIGHT_CELL, "def mine(x, weight):\n    return x @ weight", 'check("kqv.project", mine)'
     )
     assert "what is graded is `project`" in verdict["kqv.project"]["unjudged"]
@@ -298,9 +303,9 @@ def saving_cell(folder, *cells: str, minutes: float = 1.0) -> str:
     )
 
 
-def test_an_edit_that_was_not_run_is_reported(say, tmp_path):
+def test_an_edit_that_was_not_run_is_reported(run_cells, tmp_path):
     def after(*cells: str, **when: float) -> dict:
-        return say(RIGHT_CELL, saving_cell(tmp_path, FIRST_CELL, *cells, **when), CHECK_CELL)[
+        return run_cells(RIGHT_CELL, saving_cell(tmp_path, FIRST_CELL, *cells, **when), CHECK_CELL)[
             "kqv.project"
         ]
 
@@ -320,16 +325,16 @@ def test_an_edit_that_was_not_run_is_reported(say, tmp_path):
     assert after(changed)["passed"]  # another notebook's file
     (tmp_path / "n.ipynb").write_text("{")
     os.environ.pop("JPY_SESSION_NAME", None)
-    assert say(RIGHT_CELL, CHECK_CELL)["kqv.project"]["passed"]
+    assert run_cells(RIGHT_CELL, CHECK_CELL)["kqv.project"]["passed"]
 
 
-def test_a_deleted_cell_is_reported_where_the_file_is_known(say, tmp_path):
+def test_a_deleted_cell_is_reported_where_the_file_is_known(run_cells, tmp_path):
     """A grade runs the file, where it is not: the answer stops there."""
     scaled = RIGHT_CELL.replace("x @ weight", "x @ weight * unit")
 
     def after(*cells: str, **when: float) -> dict:
         file = saving_cell(tmp_path, FIRST_CELL, *cells, CHECK_CELL, **when)
-        return say("unit = 1", scaled, file, CHECK_CELL)["kqv.project"]
+        return run_cells("unit = 1", scaled, file, CHECK_CELL)["kqv.project"]
 
     gone = after(scaled)
     assert "no cell of your notebook defines `unit` any more" in gone["unjudged"]

@@ -37,7 +37,7 @@ def drag(reader: FigureReader, picture: str, start, *ways) -> None:
     reader.page.mouse.up()
 
 
-def value(reader: FigureReader, name: str) -> float:
+def control_value(reader: FigureReader, name: str) -> float:
     return float(reader.figure.locator(f".am-stage [data-part={name}]").input_value())
 
 
@@ -51,9 +51,9 @@ def test_dragging_on_the_dial_moves_query_and_key(opened):
         path = [
             (170 + 70 * math.cos(a), 124 - 70 * math.sin(a)) for a in np.linspace(begins, ends, 9)
         ]
-        before = value(reader, still)
+        before = control_value(reader, still)
         drag(reader, "[data-part=q]", *path)
-        assert (value(reader, name), value(reader, still)) == (to, before)
+        assert (control_value(reader, name), control_value(reader, still)) == (to, before)
         start[name] = (angle, to)
         assert f"{'Query' if name == 's' else 'key'} at {to}" in reader.says
 
@@ -71,7 +71,7 @@ def test_dragging_a_bar_sets_the_width(opened):
             place = data["top"] + (row + 0.5) * data["row"]
             drag(reader, "[data-part=bars]", (data["zero"], place),
                  (data["zero"] + score * data["unit"], place))  # fmt: skip
-            assert value(reader, "width") == power
+            assert control_value(reader, "width") == power
             assert reader.now["scores"][row] == pytest.approx(score)
 
 
@@ -82,7 +82,7 @@ def test_dragging_the_squares_corner_sets_the_length(opened):
     for power in (15, 17, 16):
         corner = 2 + side * 2.0 ** (power - high)
         drag(reader, "[data-part=square]", (corner - 3, corner - 3), (corner, corner))
-        assert value(reader, "length") == power
+        assert control_value(reader, "length") == power
         assert reader.now["n"] == 2**power
 
 
@@ -96,7 +96,7 @@ def test_dragging_the_bars_sets_the_depth(opened):
         reader.page.mouse.down()
         reader.page.mouse.move(last["x"] + 5, last["y"] + 20, steps=4)
         reader.page.mouse.up()
-        assert value(reader, "depth") == at
+        assert control_value(reader, "depth") == at
         assert f"After {at} blocks" in reader.says
 
 
@@ -176,7 +176,7 @@ def test_a_finger_drags_the_square_by_its_corner(opened):
         path = [screen_place(reader, "[data-part=square]", *at) for at in (begin, (end, end))]
         before = scroll_position(reader)
         stroke(reader, *path)
-        assert value(reader, "length") == power
+        assert control_value(reader, "length") == power
         assert scroll_position(reader) == before
 
 
@@ -190,7 +190,7 @@ def test_a_finger_turns_an_arrow_whichever_way_it_points(opened, begins):
     ]
     before = scroll_position(reader)
     stroke(reader, *path)
-    assert (value(reader, "s"), value(reader, "t")) == (begins + 8, 5)
+    assert (control_value(reader, "s"), control_value(reader, "t")) == (begins + 8, 5)
     assert scroll_position(reader) == before
 
 
@@ -249,16 +249,16 @@ def test_sideways_drags_the_figure_up_and_down_scrolls_the_page(opened, name):
     place.scroll_into_view_if_needed()
     box = place.bounding_box()
     x, y = box["x"] + 0.4 * box["width"], box["y"] + 0.6 * box["height"]
-    first, before = value(reader, slider), scroll_position(reader)
+    first, before = control_value(reader, slider), scroll_position(reader)
     stroke(reader, (x, y), (x + 2, y - 150))
     reader.page.wait_for_function("before => scrollY > before + 50", arg=before)
-    assert value(reader, slider) == first
+    assert control_value(reader, slider) == first
     place.scroll_into_view_if_needed()
     box = place.bounding_box()
     x, y = box["x"] + 0.2 * box["width"], box["y"] + 0.6 * box["height"]
     before = scroll_position(reader)
     stroke(reader, (x, y), (x + 60, y + 6), (x + 100, y + 12))
-    assert value(reader, slider) != first
+    assert control_value(reader, slider) != first
     assert scroll_position(reader) == before
 
 

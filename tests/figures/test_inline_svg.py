@@ -202,7 +202,7 @@ STEPS = st.one_of(
 )
 
 
-def points(path: str) -> list[list[float]]:
+def path_points(path: str) -> list[list[float]]:
     """Return a path's steps with both coordinates: H and V are turned into L."""
     at, steps = [0.0, 0.0], []
     for letter, rest in re.findall(r"([A-Za-z])([^A-Za-z]*)", path):
@@ -222,7 +222,7 @@ def test_a_shortened_path_draws_the_same(steps, x, y):
     path = " \n".join(" ".join(step) for step in [("M", x, y), *steps, *again])
     shorter = brief(LONG.sub(short, path))
     assert len(shorter) < len(path)
-    for before, after in zip(points(path), points(shorter), strict=True):
+    for before, after in zip(path_points(path), path_points(shorter), strict=True):
         np.testing.assert_allclose(after, before, atol=0.00501)
     assert "-0 " not in f"{shorter} "
 
@@ -338,7 +338,7 @@ def block_means(image: np.ndarray, side: int = 4) -> np.ndarray:
     return cut.reshape(rows, side, columns, side, 3).mean(axis=(1, 3))
 
 
-def expected(svg: str, scheme: str) -> str:
+def svg_in_page_colours(svg: str, scheme: str) -> str:
     """Return the figure with a page's colours put in by text, except inside pictures."""
     ink, paper = sheet(scheme)["ink"], PAGES[scheme]
     light, now = sheet("light"), sheet(scheme)
@@ -360,7 +360,7 @@ def test_the_page_shows_what_matplotlib_drew(drawn_svgs, page, name, scheme):
     show_page(page, text, scheme)
     shown = pixels(page)
     wide = page.locator(".attn-plot").bounding_box()["width"]
-    source = html.escape(expected(drawn_svgs[name], scheme).partition("?>")[2])
+    source = html.escape(svg_in_page_colours(drawn_svgs[name], scheme).partition("?>")[2])
     page.set_content(
         f"<!doctype html><style>body {{margin: 0; background: {PAGES[scheme]}}}"
         f"figure {{margin: 0; width: 688px}} img {{display: block; margin: 0 auto}}</style>"

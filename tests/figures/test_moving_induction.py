@@ -37,7 +37,7 @@ def control(reader: FigureReader, name: str):
     return reader.figure.locator(f'.am-stage [data-part="{name}"]')
 
 
-def expected(tokens: list[str], asks: int) -> np.ndarray:
+def expected_weights(tokens: list[str], asks: int) -> np.ndarray:
     ids = torch.tensor([tokens.index(token) for token in tokens])
     row = induction_pattern(ids)[asks].double()
     return (row / max(1, row.sum())).numpy()
@@ -46,7 +46,9 @@ def expected(tokens: list[str], asks: int) -> np.ndarray:
 @pytest.mark.parametrize("tokens", TYPED_TOKENS, ids=" ".join)
 def test_the_row_of_weights_is_the_packages(tokens):
     for asks in range(len(tokens)):
-        np.testing.assert_allclose(induction_row(tokens, asks), expected(tokens, asks), atol=1e-12)
+        np.testing.assert_allclose(
+            induction_row(tokens, asks), expected_weights(tokens, asks), atol=1e-12
+        )
 
 
 def test_equal_arguments_equal_bytes_and_no_markup_of_words():
@@ -82,7 +84,9 @@ def test_what_the_script_computes_is_the_packages(reader):
     for tokens in TYPED_TOKENS:
         for asks in range(len(tokens)):
             computed = reader.compute({"tokens": tokens, "asks": asks})
-            np.testing.assert_allclose(computed["weights"], expected(tokens, asks), atol=1e-6)
+            np.testing.assert_allclose(
+                computed["weights"], expected_weights(tokens, asks), atol=1e-6
+            )
             for word, share in zip(computed["words"], computed["shares"], strict=True):
                 share_of_word = sum(
                     w for w, t in zip(computed["weights"], tokens, strict=True) if t == word

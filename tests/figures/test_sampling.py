@@ -17,7 +17,7 @@ LOGITS = [2.0, 1.0, 1.0, 0.25, -1.0, -3.0]
 WORDS = ["sushi", "pizza", "bread", "salad", "soup", "cake"]
 
 
-def expected(logits, temperature, k, p) -> tuple[np.ndarray, np.ndarray]:
+def expected_shares(logits, temperature, k, p) -> tuple[np.ndarray, np.ndarray]:
     logits = torch.tensor(logits, dtype=torch.float64)
     scores = logits / (temperature or 1)
     filtered = filter_logits(scores, k if temperature else 1, p)
@@ -69,7 +69,7 @@ def test_shares_are_those_of_the_package(opened):
             computed = reader.compute(
                 {"logits": logits, "temperature": temperature, "k": k, "p": p}
             )
-            filtered, shares = expected(logits, temperature, k, p)
+            filtered, shares = expected_shares(logits, temperature, k, p)
             np.testing.assert_allclose(computed["shares"], shares, atol=1e-6)
             page_filtered = [-np.inf if x is None else x for x in computed["filtered"]]
             np.testing.assert_allclose(page_filtered, filtered, atol=1e-6)
@@ -84,7 +84,7 @@ def test_sliders_move_by_keyboard_and_say_which_words_remain(opened):
     for _ in range(3):
         slider.press("ArrowLeft")
     assert "3 of 6 tokens can come" in reader.says
-    np.testing.assert_allclose(reader.now["shares"], expected(LOGITS, 1, 3, 1)[1], atol=1e-6)
+    np.testing.assert_allclose(reader.now["shares"], expected_shares(LOGITS, 1, 3, 1)[1], atol=1e-6)
     reader.button("Draw ten").click()
     drawn = reader.says.removeprefix("Drawn: ").removesuffix(".").split()
     assert len(drawn) == 10

@@ -16,7 +16,7 @@ SCORES = [1.0, 0.0, 3.0, 2.0, -1.0, 4.0, 2.0]
 VALUES = [4.0, 0.0, 8.0, 2.0, 6.0, 1.0, 5.0]
 
 
-def expected(scores, values, block) -> list[tuple[float, float, float]]:
+def expected_steps(scores, values, block) -> list[tuple[float, float, float]]:
     """Return the largest score, normaliser and output after each block."""
     s, v = torch.tensor(scores).double(), torch.tensor(values).double()
     rows = []
@@ -57,7 +57,7 @@ def test_every_step_is_the_packages(opened):
             inputs = {"scores": scores, "values": VALUES, "block": block}
             steps = reader.compute(inputs)["steps"]
             for step, (maximum, normaliser, output) in zip(
-                steps, expected(scores, VALUES, block), strict=True
+                steps, expected_steps(scores, VALUES, block), strict=True
             ):
                 assert step["maximum"] == pytest.approx(maximum, abs=1e-6)
                 assert step["normaliser"] == pytest.approx(normaliser, abs=1e-6)
@@ -76,14 +76,16 @@ def test_steps_are_chosen_by_keyboard_and_scores_typed(opened):
     button.press("Enter")
     assert "All blocks seen" in reader.says
     last = reader.now["steps"][-1]["output"]
-    assert last == pytest.approx(expected(SCORES, VALUES, 2)[-1][2])
+    assert last == pytest.approx(expected_steps(SCORES, VALUES, 2)[-1][2])
     assert button.is_disabled()
     field = reader.figure.locator('.am-stage [data-part="score-2"]')
     field.fill("")
     assert "Score 2: a number" in reader.says
     field.fill("7")
     changed = [*SCORES[:2], 7.0, *SCORES[3:]]
-    assert reader.now["steps"][-1]["output"] == pytest.approx(expected(changed, VALUES, 2)[-1][2])
+    assert reader.now["steps"][-1]["output"] == pytest.approx(
+        expected_steps(changed, VALUES, 2)[-1][2]
+    )
     reader.button("Reset").click()
     assert reader.now["at"] == 1
     assert field.input_value() == "3"
@@ -94,7 +96,7 @@ def test_without_a_script_all_rows_are_shown(opened):
     still = opened(softmax_in_blocks(SCORES, VALUES), java_script_enabled=False)
     text = still.figure.inner_text()
     assert "the blocks come one by one" in text
-    assert f"{expected(SCORES, VALUES, 2)[-1][2]:.3f}" in text
+    assert f"{expected_steps(SCORES, VALUES, 2)[-1][2]:.3f}" in text
 
 
 @needs_browser
