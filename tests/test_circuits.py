@@ -204,7 +204,7 @@ def test_patching_the_last_vector_gives_the_clean_answer():
 # --- intervals -----------------------------------------------------------------------------------
 
 
-def test_a_95_percent_interval_covers_its_mean_in_93_percent():
+def test_a_95_percent_interval_covers_in_about_93_percent():
     """30 templates of normal gaps: a percentile interval of 95 % covers in 93 % or so."""
     rng, covered = np.random.default_rng(0), 0
     for _ in range(300):

@@ -394,7 +394,7 @@ def test_the_checks_generators_draw_the_orders_it_says():
         ),
     ],
 )
-def test_constant_answers_about_equivariance_are_noticed(wrong, name):
+def test_wrong_comparisons_in_the_equivariance_test_are_named(wrong, name):
     def answer(f, X, rng=None, atol=1e-8):
         rng = np.random.default_rng(8) if rng is None else rng
         n = X.shape[-2]

@@ -293,7 +293,7 @@ def test_tokens_of_an_image_are_patches_and_a_class_token():
     torch.testing.assert_close(tokens[1, 5], patch @ weight + bias + positions[5])
 
 
-def test_shares_of_attention_over_the_image_sum_to_1():
+def test_shares_of_attention_leave_out_the_class_token():
     weights = torch.tensor([0.5, 0.1, 0.2, 0.1, 0.1, 0.0, 0.0])
     shares = attention_on_image(weights, 2, 3)
     torch.testing.assert_close(shares, torch.tensor([[0.2, 0.4, 0.2], [0.2, 0.0, 0.0]]))

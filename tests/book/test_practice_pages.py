@@ -659,7 +659,7 @@ def test_larger_cells_are_darker_different_ones_underlined():
     assert not soup(markup.value_html([[4, -2]], "", [[4], [2]])).select("u")  # another shape
 
 
-def test_maps_of_weights_are_shaded_right_or_wrong():
+def test_maps_of_weights_are_recognised_and_shaded():
     assert markup.is_map([[0.5, 0.5], [0.0, 1.0], [0, 0]])
     for no_map in (
         [[0.5, 0.4]],

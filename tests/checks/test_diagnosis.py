@@ -620,7 +620,7 @@ def asserts_range(ids, n_vocab):
     return np.eye(n_vocab)[ids]
 
 
-def test_a_missing_refusal_is_named_whatever_the_messages():
+def test_a_refusal_of_valid_input_is_named_whatever_it_says():
     verdict = examine("tokens.one_hot", refuses_zero, seed=4)
     assert verdict.diagnosis.name == "an id that exists is refused"
 
@@ -656,7 +656,7 @@ def test_input_that_is_not_refused_is_reported():
     assert verdict.diagnosis.name.startswith("what is to be refused") or verdict.diagnosis.wrong
 
 
-def test_an_error_class_that_varies_is_reported():
+def test_input_that_raises_another_error_at_times_is_reported():
     def noam_schedule(step, d_model, warmup):
         return d_model**-0.5 * min((step or 1) ** -0.5, (step or 1) * warmup**-1.5)
 
@@ -716,7 +716,7 @@ def test_forgotten_return_and_boolean_minus_are_named():
     assert verdict.diagnosis.name == "truth values are subtracted"
 
 
-def test_mistakes_in_batches_are_distinguished_from_refusals():
+def test_a_mistake_in_batches_is_named_where_refusals_fail_too():
     def one_hot(ids, n_vocab):
         if (ids < 0).any() or (ids >= n_vocab).any():
             raise ValueError

@@ -101,7 +101,7 @@ def test_calls_are_counted_and_rounded():
     assert measured_calls(lambda: torch.ones(2) + 1) < 50
 
 
-def test_a_profiler_that_runs_is_left_in_place():
+def test_under_a_profiler_calls_are_not_measured():
     import cProfile
 
     profile = cProfile.Profile()

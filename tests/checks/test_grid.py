@@ -138,7 +138,7 @@ def test_missing_kinds_of_module_calls_are_named():
     assert "a gradient on W_k.bias alone" in report(maskless).missing
 
 
-def test_excluded_kinds_have_no_case():
+def test_exclusions_hold_and_stale_ones_are_reported():
     assert "integers in query" in report(replace(ATTENTION, excludes=())).missing
     covered_one = replace(ATTENTION, excludes=(*ATTENTION.excludes, ("m of 1", "no reason")))
     assert report(covered_one).stale == ("m of 1",)

@@ -146,7 +146,7 @@ def test_no_row_that_is_right_is_mentioned():
     assert "nothing to average" not in verdict.diagnosis.explanation
 
 
-def test_wrong_sums_are_distinguished_from_wrong_entries():
+def test_checking_sums_instead_of_entries_is_named():
     def normalize_rows(A):
         sums = A.sum(-1, keepdims=True)
         if (sums < 0).any():
@@ -157,7 +157,7 @@ def test_wrong_sums_are_distinguished_from_wrong_entries():
     assert verdict.diagnosis.name == "the sums are looked at, not the entries"
 
 
-def test_a_missing_value_is_named_where_sizes_are_cut():
+def test_a_wrong_default_of_value_is_named_where_sizes_are_cut():
     class Heads(EXERCISES["multihead.MultiHeadAttention"].reference):
         def forward(self, query, key=None, value=None, mask=None):
             key = query if key is None else key
