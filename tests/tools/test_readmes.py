@@ -39,7 +39,7 @@ def test_every_tool_is_on_the_tools_page():
     assert {name for name in tools if f"`{name}" not in text} == set()
 
 
-def test_every_script_and_style_of_the_book_is_on_the_tools_page():
+def test_the_books_scripts_and_styles_are_on_the_tools_page():
     text = (ROOT / "tools" / "README.md").read_text("utf-8")
     assets = {path.name for path in (ROOT / "book" / "assets").iterdir()}
     served = {name for name in assets if name.endswith((".js", ".css"))}
