@@ -158,7 +158,7 @@ def test_steps_are_chosen_by_keyboard_and_mouse(opened):
         tokens = sum(tokens for *_, tokens in day["held"]) - shared
         assert reader.now["tokens"] == tokens
         held, waiting = len(day["held"]), len(day["waiting"])
-        assert f"{held} questions are being answered, {waiting} wait" in reader.says
+        assert f"Questions being answered: {held}, waiting: {waiting}" in reader.says
         assert f"fill {100 * tokens / 84:.0f}\u00a0% of the room" in reader.says
     reader.figure.locator("[data-part=who]").focus()
     reader.page.keyboard.press("Home")
