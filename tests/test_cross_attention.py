@@ -405,7 +405,7 @@ def test_batch_axes_broadcast():
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
-def test_dtype_is_kept(dtype):
+def test_the_dtype_is_kept(dtype):
     x, y = normal(7, 3, dtype=dtype), normal(5, 3, dtype=dtype)
     mask = torch.ones(7, 5, dtype=torch.bool)
     cross, pool = CrossAttention(3, 3, 4, 2).to(dtype), AttentionPooling(3).to(dtype)
@@ -413,7 +413,7 @@ def test_dtype_is_kept(dtype):
     assert pool(x).dtype == pool.weights(x).dtype == dtype
 
 
-def test_gradcheck():
+def test_gradients_pass_gradcheck():
     cross, pool = randomised(CrossAttention(3, 2, 4, 2)), randomised(AttentionPooling(3, 2))
     x, y = normal(3, 3).requires_grad_(), normal(5, 2).requires_grad_()
     assert torch.autograd.gradcheck(cross, (x, y))
@@ -507,7 +507,7 @@ def gap_is_small(scores, mask) -> bool:
 
 
 @pytest.mark.parametrize("target", RIGHT)
-def test_weights_alone_are_lost_where_only_weights_is_missing(target):
+def test_without_weights_only_its_criterion_is_lost(target):
     (missing,) = (m for m in exercises()[target].mistakes if m.name == "weights is missing")
     verdict = examine(target, missing.wrong, seed=0)
     assert verdict.possible - verdict.earned == 2

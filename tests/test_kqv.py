@@ -533,7 +533,7 @@ def test_a_module_of_another_form_is_explained(answer, message):
     assert f"\n{message}" in verdict.criteria[0].message or message in verdict.criteria[0].message
 
 
-def test_weights_alone_are_lost_where_only_weights_is_missing():
+def test_without_weights_only_its_criterion_is_lost():
     (missing,) = (
         m for m in exercises()["kqv.AttentionHead"].mistakes if m.name == "weights is missing"
     )

@@ -704,7 +704,7 @@ def test_a_mask_of_another_kind_is_explained(answer, phrase):
     assert "like the input" not in message
 
 
-def test_a_call_of_leak_reads_like_a_call():
+def test_an_examples_call_of_leak_reads_like_a_call():
     exercise = exercises()["masking.leak"]
     texts = [call_text(exercise, case) for _, case, _ in draw(exercise, 0)]
     assert texts[0].startswith("leak(f, x, mask) (f(x) = A x W), in float64, where\nx =\n")

@@ -591,7 +591,7 @@ def test_value_defaults_to_key_and_key_to_query():
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
-def test_dtype_is_kept(dtype):
+def test_the_dtype_is_kept(dtype):
     x = normal(3, 5, 12, dtype=dtype)
     assert split_heads(x, 3).dtype == merge_heads(x).dtype == dtype
     for module in (MultiHeadAttention(12, 3, 1), MultiHeadNaive(12, 3)):
@@ -599,14 +599,14 @@ def test_dtype_is_kept(dtype):
         assert module(x).dtype == module.weights(x).dtype == dtype
 
 
-def test_gradcheck():
+def test_gradients_pass_gradcheck():
     attention = randomised(MultiHeadAttention(4, 2, 1))
     query, key = normal(3, 4).requires_grad_(), normal(5, 4).requires_grad_()
     mask = random_mask(2, 3, 5)
     assert torch.autograd.gradcheck(lambda q, k: attention(q, k, mask=mask), (query, key))
 
 
-def test_nan_shows_or_is_refused():
+def test_nan_appears_in_the_result_or_is_refused():
     attention, x = randomised(MultiHeadAttention(12, 3)), normal(5, 12)
     x[4, 0] = torch.nan
     assert attention(x).isnan().all()
@@ -765,7 +765,7 @@ def by_library_in_evaluation(*args, **options):
 
 
 @pytest.mark.parametrize("answer", [by_library, by_library_in_evaluation])
-def test_handing_the_work_to_the_library_is_caught_and_told(answer):
+def test_calling_the_librarys_function_is_caught(answer):
     verdict = examine(TARGET, answer, seed=0)
     message = "called multi_head_attention_forward, which this exercise asks you to build"
     assert message in str(verdict)
@@ -808,7 +808,7 @@ def test_layers_are_built_from_tensor_names():
         parameters_made(lambda module: module.state_dict(), ("W_o.weight",), **state)
 
 
-def test_a_call_reads_like_a_call():
+def test_an_examples_call_reads_like_the_modules_call():
     texts = [call_text(exercises()[TARGET], case) for _, case, _ in draw(exercises()[TARGET], 0)]
     assert texts[0].startswith("MultiHeadAttention(2, 2, bias=False)(query) (each head has one")
     assert any(t.startswith("MultiHeadAttention(8, 2)(query, key, None, mask)") for t in texts)

@@ -397,7 +397,7 @@ def test_angles_are_exact_far_from_0():
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
-def test_dtype_is_kept(dtype):
+def test_the_dtype_is_kept(dtype):
     x = normal(5, 4, dtype=dtype)
     assert apply_rope(x, torch.arange(5)).dtype == dtype
     assert apply_rope(x, torch.arange(5).double()).dtype == dtype

@@ -308,14 +308,14 @@ def test_scaling_agrees_with_the_head_of_chapter_5():
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
-def test_dtype_is_kept(dtype):
+def test_the_dtype_is_kept(dtype):
     weights = normal(3, 40, dtype=dtype).softmax(-1)
     assert softmax_jacobian(weights).dtype == dtype
     assert attention_entropy(weights).dtype == dtype
     assert scale_scores(weights, 7).dtype == dtype
 
 
-def test_gradcheck():
+def test_gradients_pass_gradcheck():
     p = normal(2, 3).softmax(-1).requires_grad_()
     check = torch.autograd.gradcheck
     assert check(softmax_jacobian, (p,))
@@ -454,7 +454,7 @@ def test_a_result_that_is_no_plain_number_is_explained():
         assert message in verdict.criteria[0].message + verdict.criteria[0].brief
 
 
-def test_handing_the_work_to_the_library_is_caught_and_told():
+def test_calling_the_librarys_function_is_caught():
     verdict = examine(
         "scaling.attention_entropy", lambda weights: torch.special.entr(weights).sum(-1), seed=0
     )

@@ -342,7 +342,7 @@ def test_new_bilinear_scores_have_unit_variance():
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
-def test_dtype_is_kept(dtype):
+def test_the_dtype_is_kept(dtype):
     query, key = normal(5, 4, dtype=dtype), normal(7, 4, dtype=dtype)
     mask = torch.ones(5, 7, dtype=torch.bool)
     for score in (dot_score, scaled_dot_score, BilinearScore(4, 4).to(dtype),
@@ -352,7 +352,7 @@ def test_dtype_is_kept(dtype):
         assert attend(scores, key, mask).dtype == dtype
 
 
-def test_gradcheck():
+def test_gradients_pass_gradcheck():
     query, key = normal(2, 3).requires_grad_(), normal(4, 5).requires_grad_()
     assert torch.autograd.gradcheck(randomised(BilinearScore(3, 5)), (query, key))
     assert torch.autograd.gradcheck(randomised(AdditiveScore(3, 5, 7)), (query, key))
@@ -619,7 +619,7 @@ def attend_by_library(scores, values, mask=None):
         ("scoring.attend", attend_by_library, "scaled_dot_product_attention"),
     ],
 )
-def test_handing_the_work_to_the_library_is_caught_and_told(target, answer, name):
+def test_calling_the_librarys_function_is_caught(target, answer, name):
     verdict = examine(target, answer, seed=0)
     assert verdict.earned == 0
     assert f"called {name}, which this exercise asks you to build" in verdict.criteria[0].message
@@ -644,7 +644,7 @@ class ScoreOfOneLayer(AdditiveEinops):
         ),
     ],
 )
-def test_a_module_that_does_not_fit_is_told_in_words(target, answer, phrase):
+def test_a_module_of_another_form_is_explained(target, answer, phrase):
     messages = [c.message for c in examine(f"scoring.{target}", answer, seed=0).criteria]
     assert any(phrase in message for message in messages)
 

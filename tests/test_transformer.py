@@ -709,7 +709,7 @@ def test_pytorchs_own_layer_is_not_accepted(target):
     assert not verdict.earned
 
 
-def test_every_wrong_block_is_told_by_its_name_on_another_seed():
+def test_every_wrong_block_is_named_on_another_seed():
     """A sample: the rest is in test_diagnosis.py."""
     exercise = exercises()["transformer.EncoderBlock"]
     for mistake in exercise.mistakes[2:27:6]:

@@ -457,7 +457,7 @@ def test_a_page_at_double_zoom_never_scrolls_sideways(reader, name, width):
         assert strip_box.evaluate("e => e.scrollWidth <= e.clientWidth")
 
 
-def test_all_that_a_page_holds_stands_in_a_landmark(reader):
+def test_all_content_of_a_page_is_in_a_landmark(reader):
     page = reader.open("book/notation.html")
     page.evaluate(axe())
     assert page.evaluate(AXE, ["region"]) == []

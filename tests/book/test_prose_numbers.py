@@ -116,7 +116,7 @@ def test_a_number_agrees_with_what_rounds_to_it(phrase, values):
         ("26 ms", [27]),
     ],
 )
-def test_different_numbers_are_told_apart(phrase, values):
+def test_different_numbers_are_distinguished(phrase, values):
     assert len(compare_prose(phrase, *values)) == 1
 
 

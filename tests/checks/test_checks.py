@@ -71,7 +71,7 @@ def case_id(value) -> str:
 @pytest.mark.parametrize(
     ("exercise", "seed"), [*zip(EXERCISES.values(), cycle(SEEDS))], ids=case_id
 )
-def test_reference_passes(exercise, seed):
+def test_the_reference_passes_with_full_points(exercise, seed):
     """In each draw the other right answers agree with it, of which there are four at least."""
     verdict = judge(exercise, exercise.reference, seed)
     assert verdict.passed, verdict
@@ -205,7 +205,7 @@ def hands_over_a_function(case: Case) -> bool:
 
 
 @pytest.mark.parametrize("exercise", EXERCISES.values(), ids=case_id)
-def test_bank_is_large_enough(exercise):
+def test_the_bank_has_enough_mistakes_and_right_answers(exercise):
     names = [m.name for m in exercise.mistakes]
     assert len(set(names)) == len(names) >= 4
     assert len([f for e, f, _ in RIGHT_ANSWERS if e is exercise]) >= 4

@@ -99,7 +99,7 @@ def test_the_students_last_line_is_shown():
     assert line_behind(caught.value, "elsewhere".__eq__) == ""
 
 
-def test_an_answer_that_always_stops_in_one_line_is_told_which():
+def test_an_answer_that_always_stops_names_the_line():
     gather = function_of(
         "def next_token_loss(logits, ids, padding_id=None):\n"
         "    shares = logits.log_softmax(-1)\n"

@@ -147,7 +147,7 @@ def test_the_symptom_stands_before_the_repair():
     assert bare.startswith("Without `clamp`")
 
 
-def test_a_repair_is_told_where_one_number_comes_back(tmp_path):
+def test_a_repair_is_shown_where_one_number_comes_back(tmp_path):
     text = """
         def attention_scores(query, key):
             scores = query @ key.mT
@@ -518,7 +518,7 @@ def attend(scores, values, mask=None):
 """
 
 
-def test_a_mask_as_an_index_is_told_with_the_right_way(tmp_path):
+def test_a_mask_as_an_index_is_shown_with_the_right_way(tmp_path):
     answer = function_from_file(TWO_MISTAKES_SOURCE.format(-1), "attend", tmp_path)
     repair = repair_of("scoring.attend", answer)
     assert repair.name == "a mask as an index"

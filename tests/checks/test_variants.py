@@ -81,7 +81,7 @@ def test_right_answers_written_in_the_variant_pass(exercise, variant):
 
 
 @pytest.mark.parametrize(("exercise", "variant"), VARIED_EXERCISES, ids=case_id)
-def test_published_answers_fail_and_are_told_why(exercise, variant):
+def test_published_answers_fail_with_an_explanation(exercise, variant):
     for answer in (exercise.published.reference, *right_answers(exercise)[:2]):  # more take minutes
         verdict = judge(exercise, answer, SEED)
         assert verdict.earned < verdict.possible
@@ -121,7 +121,7 @@ def test_two_mistakes_at_once_are_found_in_a_variant():
     assert {verdict.diagnosis.name, verdict.rest} == names
 
 
-def test_a_published_answer_that_refuses_is_told_why():
+def test_a_published_answer_that_refuses_gets_an_explanation():
     def soft_lookup(query, keys, values, temperature=1.0):
         assert query.shape[-1] == keys.shape[-1], "as wide as the keys"
         return lookup.soft_lookup(query, keys, values, temperature)

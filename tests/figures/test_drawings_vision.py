@@ -45,7 +45,7 @@ def test_the_windows_drawn_are_those_of_the_layers():
         assert filled == {tuple(place) for place in expected.nonzero().tolist()}
 
 
-def test_the_model_names_its_steps_and_what_is_drawn_is_said():
+def test_the_model_names_its_steps_and_drawings_are_described():
     pictures = [*drawings.model().drawings, *drawings.windows().drawings]
     assert all(len(picture.says) > 60 for picture in pictures)
     for step in ("patches", "projected", "class token + n", "blocks, no mask", "scores"):
