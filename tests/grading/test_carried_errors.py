@@ -315,9 +315,8 @@ def test_wrong_answers_called_are_found_through_helpers():
     assert wrong_answers_called("eight", ["quad", "eight"], steps, ASSIGNMENT) == ("quad",)
     assert wrong_answers_called("eight", ["double", "eight"], steps, ASSIGNMENT) == ()
     steps[0] = Step("cell double", "def double(x):\n    return quad(x) / 2")
-    assert (
-        wrong_answers_called("double", everything, steps, ASSIGNMENT) == ()
-    )  # the answer of a later exercise is not given away
+    # The answer of a later exercise is not given away.
+    assert wrong_answers_called("double", everything, steps, ASSIGNMENT) == ()
 
 
 @pytest.mark.parametrize(

@@ -109,9 +109,8 @@ class Term:
 def term(tmp_path_factory, listening) -> Term:
     """Grade the classes: cases that run into a limit have short limits."""
     results, before = Term(), modification_times()
-    folder = tmp_path_factory.mktemp(
-        "term"
-    )  # here, since the factory is not safe to use from two threads
+    # Made here, since the factory is not safe to use from two threads.
+    folder = tmp_path_factory.mktemp("term")
     classes = [  # the slow first, since they mostly wait for their limits
         (number, work, slow)
         for slow in (True, False)

@@ -134,9 +134,8 @@ def test_a_deleted_student_is_in_no_export(course):
     """nbgrader's own command removes the student, and a person the folder; reports stay."""
     status, output = command(course, "nbgrader", "db", "student", "remove", "ada", "--force")
     assert status == 0, output
-    assert (
-        len(write_export(course, NAME, "csv").remarks) == 0
-    )  # the submission still exists, so it counts
+    # The submission still exists, so it counts.
+    assert len(write_export(course, NAME, "csv").remarks) == 0
     shutil.rmtree(course / "submitted" / "ada")
     for file_format in ("csv", "canvas", "moodle"):
         export = write_export(course, NAME, file_format)

@@ -242,9 +242,8 @@ def test_saving_again_changes_no_row_and_no_key(course):
     save_batch(course_gradebook, NAME, graded, penalty)
     with closing(sqlite3.connect(course_gradebook.file)) as connection:
         assert list(connection.iterdump()) == before
-    save_batch(
-        course_gradebook, NAME, [*graded[:3], *graded], penalty
-    )  # nor does a student who is there twice
+    # A student who is in a batch twice changes nothing either.
+    save_batch(course_gradebook, NAME, [*graded[:3], *graded], penalty)
     with closing(sqlite3.connect(course_gradebook.file)) as connection:
         assert list(connection.iterdump()) == before
 

@@ -431,12 +431,13 @@ def test_a_lane_is_closed_once(lanes):
     (key, lane), (_, other_lane) = lanes.idle
     lanes.take(key)
     lanes.end_all()
+    # Take the descriptors that were the lanes'.
     occupied_numbers = (
         os.dup(0),
         os.dup(0),
         os.dup(0),
         os.dup(0),
-    )  # take the descriptors that were the lanes'
+    )
     lanes.give_back(key, lane)
     lanes.end_idle()
     other_lane.close()

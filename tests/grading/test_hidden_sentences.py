@@ -177,9 +177,8 @@ def test_failing_only_the_hidden_test_is_noted():
     summary = Summary(ClassResults("02_mixing", results))
     assert summary.unforeseen == ((expected_note, 2),)
     after, before = (replace(results[0], notes=(name + expected_note,)) for name in "yx")
-    tied_summary = Summary(
-        ClassResults("02_mixing", (after, before, *results))
-    )  # ties by their words
+    # Equally frequent notes are sorted by their words.
+    tied_summary = Summary(ClassResults("02_mixing", (after, before, *results)))
     assert tied_summary.unforeseen == (
         (expected_note, 2),
         ("x" + expected_note, 1),

@@ -1009,13 +1009,11 @@ def test_the_same_reply_to_the_same_case_is_judged_once(conversation):
     argument = next(iter(inspect.signature(exercise.reference).parameters))
     assert {outcome.mutated for outcome in outcomes_of(changed=[argument])} == {argument}
     assert not are_same_objects(first, outcomes_of(seed=12))  # other cases
-    assert not are_same_objects(
-        outcomes_of(out="text"), outcomes_of(out="text")
-    )  # a test may read it
+    # Printed text is not shared, since a test may read it.
+    assert not are_same_objects(outcomes_of(out="text"), outcomes_of(out="text"))
     object_handle = {"o": {"h": 1, "kind": "object", "type": "T"}}
-    assert not are_same_objects(
-        outcomes_of(value=object_handle), outcomes_of(value=object_handle)
-    )  # it lives in one process
+    # An object is not shared, since it lives in one process.
+    assert not are_same_objects(outcomes_of(value=object_handle), outcomes_of(value=object_handle))
 
 
 def test_judging_starts_no_progress_thread(monkeypatch):

@@ -102,9 +102,8 @@ def test_collecting_asks_about_a_similar_name(script, tmp_path):
     assert collection.rows == []
     (left_out,) = collection.left
     assert f"; is it ann? {SPELLING_HINT}" in left_out.reason
-    roster.write_text(
-        f"{head},name\nann,{last},{first},a@x.org,{platform_name}\n"
-    )  # as the question suggests
+    # The hint says to add the other spelling, and that settles the question.
+    roster.write_text(f"{head},name\nann,{last},{first},a@x.org,{platform_name}\n")
     assert [row.student for row in collect_downloads(course, NAME, [zipped], roster).rows] == [
         "ann"
     ]

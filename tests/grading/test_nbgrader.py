@@ -607,9 +607,10 @@ def test_nothing_is_graded_without_a_sandbox(tmp_path):
     without_sandbox = (
         "config.JudgeExporter.unsafe_no_sandbox = True\napi = NbGraderAPI(config=config)\n"
     )
+    # Any other refusal of the judge is logged in the same way.
     output = run_with_api(
         tmp_path, without_jail + without_sandbox + with_refusing_judge + autograde
-    )  # as any other refusal would
+    )
     lines = [line for line in output.splitlines() if line.startswith("[ERROR]")]
     assert lines == ["[ERROR] grading stopped: sandbox=False: no room"]
     assert "Traceback" not in output

@@ -27,9 +27,8 @@ def test_a_solution_has_answers_and_no_hidden_tests():
     assert "return a + b" in text_of_notebook(shown)
     assert "add(1, 2) == limit" in text_of_notebook(shown)
     assert "add(5, 6)" not in text_of_notebook(shown)
-    assert "# More tests." not in text_of_notebook(
-        shown
-    )  # the cell has only its comment left, so it is removed
+    # The cell has only its comment left, so it is removed.
+    assert "# More tests." not in text_of_notebook(shown)
     assert not [marker for marker in MARKERS if marker in text_of_notebook(shown)]
     assert not any("nbgrader" in cell["metadata"] for cell in shown["cells"])
     with_hidden_tests = without_nbgrader_marks(solved, hidden=True)

@@ -437,9 +437,8 @@ def test_an_unwritable_package_is_refused_in_one_line(tmp_path, blocked_path):
         (tmp_path / "mine" / "__init__.py").write_text("# mine")
     words = ("cannot write", blocked_path, "a directory", "name another folder with -o")
     process = run("assemble", path, cwd=tmp_path)
-    process.stderr = process.stderr.removeprefix(
-        "1 of 1: 02_mixing.ipynb\n"
-    )  # judged, then refused
+    # The notebook is judged before the package is refused.
+    process.stderr = process.stderr.removeprefix("1 of 1: 02_mixing.ipynb\n")
     refuses(process, *words)
 
 
