@@ -319,7 +319,7 @@ def results(elsewhere) -> dict[Path, dict[str, str]]:
     for name, (code, _) in ODD.items():
         paths.append(elsewhere / name)
         paths[-1].parent.mkdir(parents=True, exist_ok=True)
-        paths[-1].write_text(colab.as_notebook([colab.cell(1, "code", code, {})]))
+        paths[-1].write_text(colab.as_notebook([colab.notebook_cell(1, "code", code, {})]))
     with ThreadPoolExecutor(2) as pool:
         first, second = pool.map(lambda n: run_away(elsewhere, *paths[n::2]), range(2))
     return first | second

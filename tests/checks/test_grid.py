@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from grid import covered, mixed, owed, report
+from grid import costly_rare_kinds, covered, missing_kinds, owed
 from torch import nn
 
 from attncourse.checks import exercises
@@ -30,7 +30,7 @@ def name(exercise) -> str:
 
 @pytest.mark.parametrize("exercise", ALL.values(), ids=name)
 def test_every_allowed_kind_of_input_is_among_the_cases(exercise):
-    found = report(exercise)
+    found = missing_kinds(exercise)
     lines = "\n    ".join(("", *found.missing))
     assert not found.missing, f"no case of {exercise.target} has:{lines}"
     assert not found.stale, f"excluded, but covered or never owed: {', '.join(found.stale)}"
@@ -38,7 +38,7 @@ def test_every_allowed_kind_of_input_is_among_the_cases(exercise):
 
 @pytest.mark.parametrize("exercise", ALL.values(), ids=name)
 def test_a_rare_kind_of_input_costs_at_most_a_point(exercise):
-    found = mixed(exercise)
+    found = costly_rare_kinds(exercise)
     lines = "".join(f"\n    {name}: {', '.join(sorted(kinds))}" for name, kinds in found.items())
     assert not found, f"{exercise.target} takes several points for rare inputs:{lines}"
 
@@ -56,9 +56,11 @@ def test_a_rare_kind_among_ordinary_inputs_is_named():
 
     alone = replace(criterion, cases=single)
     beside = replace(criterion, cases=with_single(criterion.cases))
-    assert mixed(replace(ATTENTION, criteria=(alone,))) == {}
-    assert mixed(replace(ATTENTION, criteria=(beside,))) == {criterion.name: {"float32", "n of 1"}}
-    assert mixed(replace(ATTENTION, criteria=(replace(beside, points=1),))) == {}
+    assert costly_rare_kinds(replace(ATTENTION, criteria=(alone,))) == {}
+    assert costly_rare_kinds(replace(ATTENTION, criteria=(beside,))) == {
+        criterion.name: {"float32", "n of 1"}
+    }
+    assert costly_rare_kinds(replace(ATTENTION, criteria=(replace(beside, points=1),))) == {}
 
 
 def without(exercise, *criteria: str):
@@ -71,7 +73,7 @@ def without(exercise, *criteria: str):
 
 
 def test_what_is_missing_is_named():
-    assert report(without(ATTENTION, "batches")).missing == (
+    assert missing_kinds(without(ATTENTION, "batches")).missing == (
         "one batch axis, not contiguous",
         "two batch axes",
         "two batch axes, not contiguous",
@@ -86,11 +88,11 @@ def test_what_is_missing_is_named():
         "d_v = n",
         "d_v = batch",
     )
-    assert report(without(ATTENTION, "a mask, True where attention is allowed")).missing == (
+    assert missing_kinds(without(ATTENTION, "a mask, True where attention is allowed")).missing == (
         "mask of two axes, in a batch as long as the first",
         "a square mask that its transpose differs from",
     )
-    assert report(without(ATTENTION, "float32, large and small scores")).missing == (
+    assert missing_kinds(without(ATTENTION, "float32, large and small scores")).missing == (
         "float32",
         "a row of very small numbers",
         "a row of very large numbers",
@@ -98,8 +100,11 @@ def test_what_is_missing_is_named():
         "a row whose exp overflows",
         "the first call once more, after others",
     )
-    assert report(without(ATTENTION, "another scale")).missing == ("scale of 0", "scale given")
-    assert report(without(ATTENTION, "gradients reach query, key and value")).missing == (
+    assert missing_kinds(without(ATTENTION, "another scale")).missing == (
+        "scale of 0",
+        "scale given",
+    )
+    assert missing_kinds(without(ATTENTION, "gradients reach query, key and value")).missing == (
         "a gradient on query alone",
         "a gradient on key alone",
         "a gradient on value alone",
@@ -107,7 +112,7 @@ def test_what_is_missing_is_named():
 
 
 def test_what_is_missing_of_a_module_is_named():
-    assert report(without(HEAD, "bias=True adds a bias to each projection")).missing == (
+    assert missing_kinds(without(HEAD, "bias=True adds a bias to each projection")).missing == (
         "W_q.weight of 0",
         "W_k.weight of 0",
         "W_v.weight of 0",
@@ -115,26 +120,26 @@ def test_what_is_missing_of_a_module_is_named():
         "W_k.bias of 0",
         "W_v.bias of 0",
     )
-    assert report(without(HEAD, "attention between three projections of x")).missing == (
+    assert missing_kinds(without(HEAD, "attention between three projections of x")).missing == (
         "two calls of one object, of the same lengths",
         "two calls of one object, of other lengths",
     )
-    assert report(without(HEAD, "weights(x, mask) returns the attention map")).missing == ()
-    assert report(without(HEAD, "a mask, True where attention is allowed")).missing == (
+    assert missing_kinds(without(HEAD, "weights(x, mask) returns the attention map")).missing == ()
+    assert missing_kinds(without(HEAD, "a mask, True where attention is allowed")).missing == (
         "mask of two axes, in a batch as long as the first",
     )
     maskless = without(HEAD, "a mask, True where attention is allowed",
                        "gradients reach x and every weight")  # fmt: skip
-    assert "mask given" in report(maskless).missing
-    assert "a gradient on W_k.bias alone" in report(maskless).missing
+    assert "mask given" in missing_kinds(maskless).missing
+    assert "a gradient on W_k.bias alone" in missing_kinds(maskless).missing
 
 
 def test_exclusions_are_kept_to():
-    assert "integers in query" in report(replace(ATTENTION, excludes=())).missing
+    assert "integers in query" in missing_kinds(replace(ATTENTION, excludes=())).missing
     covered_one = replace(ATTENTION, excludes=(*ATTENTION.excludes, ("m of 1", "no reason")))
-    assert report(covered_one).stale == ("m of 1",)
+    assert missing_kinds(covered_one).stale == ("m of 1",)
     never_owed = replace(ATTENTION, excludes=(*ATTENTION.excludes, ("h of 1", "no reason")))
-    assert report(never_owed).stale == ("h of 1",)
+    assert missing_kinds(never_owed).stale == ("h of 1",)
 
 
 def test_a_note_covers_nothing():

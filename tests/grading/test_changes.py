@@ -39,7 +39,7 @@ CHAPTERS = sorted(path.name for path in (ROOT / "solutions").glob("[0-9][0-9]_*"
 
 
 def test_a_question_gets_nbgraders_marks_and_says_its_points():
-    marks, text = rubrics.question(MARKS, TEXT, "a.py")
+    marks, text = rubrics.question_cell(MARKS, TEXT, "a.py")
     assert marks == MARKS | {"locked": False, "schema_version": 3, "task": False}
     assert "*3 points, given by a person · three sentences*" in text
     assert "<!--" not in text
@@ -59,7 +59,7 @@ def test_a_question_gets_nbgraders_marks_and_says_its_points():
 )
 def test_a_question_that_does_not_add_up_is_one_line(marks, old, new, complaint):
     with pytest.raises(CourseError, match=complaint) as caught:
-        rubrics.question(MARKS | marks, TEXT.replace(old, new), "solutions/a.py")
+        rubrics.question_cell(MARKS | marks, TEXT.replace(old, new), "solutions/a.py")
     assert str(caught.value).startswith("solutions/a.py: explain_it")
     assert "\n" not in str(caught.value)
 
@@ -92,13 +92,13 @@ def test_chapters_from_the_fifth_on_have_a_question(name):
     for one in asked:
         given = next(c for c in released.cells if c.grade_id == one.grade_id)
         assert not one.code
-        assert rubrics.ANSWER.search(one.source)
+        assert rubrics.SOLUTION_BLOCK.search(one.source)
         assert given.source.endswith("YOUR ANSWER HERE")
-        assert sum(int(row) for row in rubrics.ROW.findall(given.source)) == given.points == 4
+        assert sum(int(row) for row in rubrics.TABLE_ROW.findall(given.source)) == given.points == 4
         assert "SOLUTION" not in given.source
-        answer, _, earns = rubrics.ANSWER.search(one.source)[0].partition("\n\n")
+        answer, _, earns = rubrics.SOLUTION_BLOCK.search(one.source)[0].partition("\n\n")
         assert " ".join(answer.splitlines()[1:]).count(". ") == 2, "three sentences"
-        assert re.findall(r"\((\d)\)", earns) == rubrics.ROW.findall(given.source)
+        assert re.findall(r"\((\d)\)", earns) == rubrics.TABLE_ROW.findall(given.source)
         assert "three sentences" in " ".join(given.source.split())
 
 

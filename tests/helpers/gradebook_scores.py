@@ -27,7 +27,7 @@ So.
 
 
 def question(text: str = TEXT) -> dict:
-    marks, text = rubrics.question(MARKS, text, "a.py")
+    marks, text = rubrics.question_cell(MARKS, text, "a.py")
     made = cell(text, "explain_it", code=False)
     return made | {"metadata": {"nbgrader": marks}}
 

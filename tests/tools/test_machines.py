@@ -64,6 +64,6 @@ def test_names_and_commands_of_states_are_known():
 
 def test_a_state_with_a_refused_call_from_end_to_end():
     state = next(state for state in machines.MACHINE_STATES if state.name == "no unshare")
-    found = list(machines.rows(State(state.name, ("doctor",), state.refused), whole=False))
+    found = list(machines.rows(State(state.name, ("doctor",), state.refused), full_run=False))
     assert [(row[1], row[2]) for row in found] == [("doctor", True)]
     assert found[0][3] != "green"

@@ -22,7 +22,7 @@ def kept(tmp_path, monkeypatch):
 
 def test_it_is_the_same_file_or_a_copy(kept, monkeypatch):
     there, here = kept
-    book.put_model_beside(here.parents[1])
+    book.copy_model(here.parents[1])
     assert here.samefile(there)
 
     def refuses(*_):
@@ -31,7 +31,7 @@ def test_it_is_the_same_file_or_a_copy(kept, monkeypatch):
     monkeypatch.setattr(os, "link", refuses)
     here.unlink()
     here.write_bytes(b"cut")  # as where a copy was interrupted
-    book.put_model_beside(here.parents[1])
+    book.copy_model(here.parents[1])
     assert not here.samefile(there)
     assert here.read_bytes() == b"whole"
 
@@ -45,5 +45,5 @@ def test_otherwise_nothing_is_put_there(kept, monkeypatch, why):
         there.write_bytes(b"cut")
     else:
         monkeypatch.setenv("ATTNCOURSE_MODEL", "no")
-    book.put_model_beside(here.parents[1])
+    book.copy_model(here.parents[1])
     assert not here.exists()
