@@ -16,36 +16,39 @@ from attncourse.checks.writing.recipes import made, mistake
 
 CASES = CaseTable(PAIR | {"value": "... n d_v"}, how=normal)
 ROWS = standard(CASES, d_k=4)
-TWO_ASK_THREE = (
+TWO_QUERIES_THREE_KEYS = (
     tensor([[2, 0, 0, 0], [0, 2, 0, 0]]),
     tensor([[1, 0, 0, 0], [0, 1, 0, 0], [1, 1, 0, 0]]),
     tensor([[1, 0], [0, 1], [4, 4]]),
 )
-BY_HAND = Case(TWO_ASK_THREE, note="d_k = 4, so that √d_k = 2")
-TWO_EACH = torch.tensor([[True, True, False], [False, True, True]])
-MASKED_BY_HAND = Case((*TWO_ASK_THREE, TWO_EACH))
+BY_HAND = Case(TWO_QUERIES_THREE_KEYS, note="d_k = 4, so that √d_k = 2")
+MASK_BY_HAND = torch.tensor([[True, True, False], [False, True, True]])
+MASKED_BY_HAND = Case((*TWO_QUERIES_THREE_KEYS, MASK_BY_HAND))
 # All scores of a row are far below 0, and near each other: a finite number for −∞ lies above them.
-NEAR = tensor([[1, 1, 1, 1.0001], [1, 1, 1.0001, 1], [1, 1, 0.9999, 1]])
-LOW = tensor([[-60000] * 4, [-90000] * 4]), NEAR
-MASKED_FAR_BELOW = Case((*LOW, TWO_ASK_THREE[2], TWO_EACH), note="scores far below −100 000")
+NEAR_KEYS = tensor([[1, 1, 1, 1.0001], [1, 1, 1.0001, 1], [1, 1, 0.9999, 1]])
+LOW_QUERIES_AND_KEYS = tensor([[-60000] * 4, [-90000] * 4]), NEAR_KEYS
+MASKED_FAR_BELOW = Case(
+    (*LOW_QUERIES_AND_KEYS, TWO_QUERIES_THREE_KEYS[2], MASK_BY_HAND),
+    note="scores far below −100 000",
+)
 # What is forbidden is the largest by far: of weights that are masked afterwards nothing is left.
 MASKED_FAR_ABOVE = Case(
     (
         tensor([[4000, 2, 0, 0], [2, 4000, 0, 0]]),
         tensor([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]),
-        TWO_ASK_THREE[2],
+        TWO_QUERIES_THREE_KEYS[2],
         torch.tensor([[False, True, True], [True, False, True]]),
     ),
     note="a masked score 2000 above the others",
 )
-NARROW = row("m=5 n=7 d_k=4 d_v=3")
+ROW = row("m=5 n=7 d_k=4 d_v=3")
 
 # --- decisions and mistakes ----------------------------------------------------------------------
 
 
 @composition
-def attend(finish=lambda output, weights: output, **options):
-    """Attention made of decisions; ``finish`` says what is returned."""
+def compose_scaled_dot_product_attention(finish=lambda output, weights: output, **options):
+    """Return attention made of decisions; ``finish`` says what is returned."""
     attention = Attention.of(options)
 
     def answer(query, key, value, mask=None, *, scale=None):
@@ -55,7 +58,7 @@ def attend(finish=lambda output, weights: output, **options):
     return answer
 
 
-def renormalised(weights, mask, factor):
+def renormalise_allowed(weights, mask, factor):
     if mask is None:
         return weights
     weights = weights * mask
@@ -65,7 +68,7 @@ def renormalised(weights, mask, factor):
 RENORMALISED = mistake("""masked after the softmax, then renormalised
     You set weights to 0 after the softmax and divide by what is left. Where a masked score is far
     above the others nothing is left, and 0/0 is NaN. Put −∞ into the scores before the softmax.
-""").by(hide=lambda s, mask: s, after=renormalised)
+""").by(hide=lambda s, mask: s, after=renormalise_allowed)
 
 # --- the exercise --------------------------------------------------------------------------------
 
@@ -82,23 +85,23 @@ EXERCISE = exercise(
             row("m=3 n=7 d_k=16 d_v=16"),
         ),
         CASES.criterion("m, n, d_k and d_v may all differ", 1).on(
-            NARROW.but(note="d_v smaller than d_k"),
+            ROW.but(note="d_v smaller than d_k"),
             row("m=7 n=1 d_k=4 d_v=11", note="one key, d_v above d_k"),
         ),
         CASES.criterion("a mask, True where attention is allowed", 1).on(
             MASKED_BY_HAND,
-            NARROW.but(arguments={"mask": hole("m n")}),
-            NARROW.but(arguments={"mask": hole("1 n")}, note="one row of the mask for all queries"),
-            NARROW.but(batch=(2,), arguments={"mask": hole("... 1 n")}, note="a batch of masks"),
-            NARROW.but("n=5", batch=(5,), arguments={"mask": hole("m n")}, note=cases.ONE_MASK),
+            ROW.but(arguments={"mask": hole("m n")}),
+            ROW.but(arguments={"mask": hole("1 n")}, note="one row of the mask for all queries"),
+            ROW.but(batch=(2,), arguments={"mask": hole("... 1 n")}, note="a batch of masks"),
+            ROW.but("n=5", batch=(5,), arguments={"mask": hole("m n")}, note=cases.ONE_MASK),
         ),
         CASES.criterion("masked scores far from the others", 1).on(
             MASKED_FAR_BELOW, MASKED_FAR_ABOVE
         ),
         CASES.criterion("another scale", 1).on(
-            NARROW.but(arguments={"scale": 3.0}),  # neither √d_k nor d_k, nor one over them
-            NARROW.but(arguments={"scale": 0.0}),
-            NARROW.but(batch=(2,), arguments={"mask": hole("m n"), "scale": 0.3}, note="a batch"),
+            ROW.but(arguments={"scale": 3.0}),  # neither √d_k nor d_k, nor one over them
+            ROW.but(arguments={"scale": 0.0}),
+            ROW.but(batch=(2,), arguments={"mask": hole("m n"), "scale": 0.3}, note="a batch"),
         ),
         CASES.criterion("batches", 1).on(*ROWS.batches),
         CASES.criterion("float32, large and small scores", 1).on(
@@ -108,7 +111,7 @@ EXERCISE = exercise(
         ),
         CASES.criterion("gradients reach query, key and value", 1).on(
             *ROWS.gradients,
-            NARROW.but(
+            ROW.but(
                 batch=(2,),
                 arguments={"mask": hole("m n")},
                 use=with_gradients("query", "key", "value"),
@@ -119,7 +122,7 @@ EXERCISE = exercise(
     ),
     excludes=(cases.FLOATS_ONLY,),
     mistakes=made(
-        attend,
+        compose_scaled_dot_product_attention,
         *mistakes.OF_THE_SCALE,
         mistakes.DIVIDED_BY_OTHER_WIDTH,
         mistakes.SCALED_AFTERWARDS,

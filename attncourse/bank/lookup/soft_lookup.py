@@ -22,20 +22,20 @@ ROW = row("m=5 n=7 d=3 d_v=2")
 ONE_QUERY, NUMBERS = {"query": Drawn("d", normal)}, {"values": Drawn("n", normal)}
 ONE_DICTIONARY = {"keys": Drawn("n d", normal), "values": Drawn("n d_v", normal)}
 BATCH_OF_QUERIES = row("m=3 n=5 d=7 d_v=4", batch=(2,), arguments=ONE_DICTIONARY)
-KEYS = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
-BY_HAND = Case((np.array([1.0, 0.0]), KEYS, np.array([10.0, 20.0, 40.0])))
+KEYS_BY_HAND = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+BY_HAND = Case((np.array([1.0, 0.0]), KEYS_BY_HAND, np.array([10.0, 20.0, 40.0])))
 FAR_SCORES = ROW.but(factor={"query": 100, "keys": 100})
 FOUR_FEATURES = np.array([[1.0, 0.0, 2.0, 0.0], [0.0, 4.0, 0.0, 1.0], [3.0, 3.0, 0.0, 5.0]])
 
 # --- decisions and mistakes ----------------------------------------------------------------------
 
 
-def over_new_axis(weights, values):
+def mix_over_new_axis(weights, values):
     return (weights[..., None] * (values if values.ndim < 3 else values[..., None, :, :])).sum(-2)
 
 
 @composition
-def look_up(
+def compose_soft_lookup(
     roles=lambda query, keys, values: (query, keys, values),
     compare=dots,
     scale=lambda scores, keys: scores,
@@ -43,7 +43,7 @@ def look_up(
     finish=result,
     **decisions,
 ):
-    """A soft lookup made of decisions; those that are not named are the softmax's."""
+    """Return a soft lookup made of decisions; those that are not named are the softmax's."""
     softmax = Softmax(**decisions)
 
     def answer(query, keys, values, temperature=1.0):
@@ -94,8 +94,8 @@ OF_LOOKUP = (
     mistake("""numbers as values are spread over a new axis
         Values of shape (n,) are one number for each key. A new axis behind your weights pairs them
         with the wrong one: `weights @ values` does for both kinds of values.""")
-    .by(mix=lambda w, v: over_new_axis(w, v) if w.ndim > 1 else w @ v)
-    .by(mix=over_new_axis),
+    .by(mix=lambda w, v: mix_over_new_axis(w, v) if w.ndim > 1 else w @ v)
+    .by(mix=mix_over_new_axis),
     mistake("""an axis of length 1 too many or too few
         You make a matrix of a single query, or a column of values that are numbers, and its axis
         stays; or you squeeze one that belongs to the result. A query (1, d) gives m = 1.""")
@@ -118,7 +118,7 @@ EXERCISE = exercise(
             BY_HAND, ROW.but(arguments={**ONE_QUERY, **NUMBERS})
         ),
         CASES.criterion("many queries, values that are vectors", 2).on(
-            Case((np.array([[1.0, 0.0], [0.0, 2.0]]), KEYS, FOUR_FEATURES)),
+            Case((np.array([[1.0, 0.0], [0.0, 2.0]]), KEYS_BY_HAND, FOUR_FEATURES)),
             ROW,
             ROW.but(arguments=NUMBERS, note="many queries, values that are numbers"),
             ROW.but(arguments=ONE_QUERY, note="one query, values that are vectors"),
@@ -139,7 +139,11 @@ EXERCISE = exercise(
             FAR_SCORES.but(note="scores in the thousands"),
             FAR_SCORES.but(arguments={"temperature": 0.5}, note="large and divided"),
             Case(
-                (np.array([[-40.0, 0.0], [3.0, 1.0]]), 40 * KEYS[[0, 2]] + KEYS[:2], TWO_ROWS),
+                (
+                    np.array([[-40.0, 0.0], [3.0, 1.0]]),
+                    40 * KEYS_BY_HAND[[0, 2]] + KEYS_BY_HAND[:2],
+                    TWO_ROWS,
+                ),
                 note="scores far below 0",
             ),
             ROWS.single,
@@ -149,5 +153,5 @@ EXERCISE = exercise(
         ),
         unchanged(),
     ),
-    mistakes=made(look_up, *OF_LOOKUP),
+    mistakes=made(compose_soft_lookup, *OF_LOOKUP),
 )

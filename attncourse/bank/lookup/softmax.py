@@ -18,34 +18,36 @@ from attncourse.checks.writing.softmaxes import Softmax, nothing
 CASES = CaseTable({"x": "... n"}, tensors=False, how=normal)
 ROWS = standard(CASES)
 BY_HAND = Case((np.array([0.0, 1.0, 2.0]),))
-FAR_APART = np.array([[0.0, 5000.0, 4999.0, 0.0], [0.0, 0.0, 900.0, 0.0], [-5000.0, 1.0, 2.0, 0.0]])
+SCORES_FAR_APART = np.array(
+    [[0.0, 5000.0, 4999.0, 0.0], [0.0, 0.0, 900.0, 0.0], [-5000.0, 1.0, 2.0, 0.0]]
+)
 
 
-def near(axes: str, *levels: float) -> dict[str, Drawn]:
-    """Scores near a level, each row near one of its own where there are several."""
+def scores_near_levels(axes: str, *levels: float) -> dict[str, Drawn]:
+    """Return a ``how``: scores near a level, each row near one of its own."""
     level = levels[0] if len(levels) == 1 else np.array(levels)[:, None]
     return {"x": Drawn(axes, lambda rng, shape: level + rng.normal(size=shape))}
 
 
 # --- decisions and mistakes ----------------------------------------------------------------------
 
-KEPT = {"keepdims": True}
+KEEP_AXIS = {"keepdims": True}
 
 
 @composition
-def softmax_of(**decisions):
-    """``softmax`` made of decisions."""
+def compose_softmax(**decisions):
+    """Return ``softmax`` made of decisions."""
     chosen = Softmax(**decisions)
     return lambda x, axis=-1, temperature=1.0: chosen(x, axis, temperature)
 
 
-def moved_in_place(x, T):
+def subtract_in_place(x, T):
     x -= x.max()
     return x / T
 
 
-def power_at(x, T, axis):
-    return np.exp((x - x.max(axis, **KEPT)) / T)
+def exp_of_difference(x, T, axis):
+    return np.exp((x - x.max(axis, **KEEP_AXIS)) / T)
 
 
 SLICES = {  # which run along any axis
@@ -69,7 +71,7 @@ OF_SOFTMAX = (
     soft.ROUNDED,
     soft.GUARD_ALONE.naming(**SLICES),
     soft.WHOLE_NUMBERS,
-    numpy_mistakes.IN_PLACE.here(exponents=moved_in_place).by(
+    numpy_mistakes.IN_PLACE.here(exponents=subtract_in_place).by(
         exponents=numpy_mistakes.divided_in_place
     ),
     mistakes.IN_SINGLE_PRECISION.here(exponents=lambda x, T: (x / T).astype(np.float32)).by(
@@ -102,15 +104,31 @@ OF_SOFTMAX = (
     mistake("""numerator and denominator do not match
         You divide by the temperature, or subtract the maximum, above the fraction bar or below it
         and not on both sides. Do both to the scores, and take the exponentials once.""")
-    .by(after=lambda w, x, T, axis: power_at(x, T, axis) / power_at(x, 1, axis).sum(axis, **KEPT))
-    .by(after=lambda w, x, T, axis: power_at(x, 1, axis) / power_at(x, T, axis).sum(axis, **KEPT))
-    .by(after=lambda w, x, T, axis: power_at(x, T, axis) / np.exp(x / T).sum(axis, **KEPT))
-    .by(after=lambda w, x, T, axis: np.exp(x / T) / power_at(x, T, axis).sum(axis, **KEPT)),
+    .by(
+        after=lambda w, x, T, axis: (
+            exp_of_difference(x, T, axis) / exp_of_difference(x, 1, axis).sum(axis, **KEEP_AXIS)
+        )
+    )
+    .by(
+        after=lambda w, x, T, axis: (
+            exp_of_difference(x, 1, axis) / exp_of_difference(x, T, axis).sum(axis, **KEEP_AXIS)
+        )
+    )
+    .by(
+        after=lambda w, x, T, axis: (
+            exp_of_difference(x, T, axis) / np.exp(x / T).sum(axis, **KEEP_AXIS)
+        )
+    )
+    .by(
+        after=lambda w, x, T, axis: (
+            np.exp(x / T) / exp_of_difference(x, T, axis).sum(axis, **KEEP_AXIS)
+        )
+    ),
     mistake("""the maximum alone is divided by the temperature
         In `x - x.max(…) / temperature` the division comes first, and x stays undivided. Put the
         difference in brackets: `(x - x.max(…)) / temperature`.""").by(
         exponents=lambda x, T: x,
-        after=lambda w, x, T, axis: Softmax(top=nothing)(x - x.max(axis, **KEPT) / T, axis),
+        after=lambda w, x, T, axis: Softmax(top=nothing)(x - x.max(axis, **KEEP_AXIS) / T, axis),
     ),
     mistake("""the axes are not moved back
         You move the axis to the end or the front, and leave it there. Exchange the axes of the
@@ -126,10 +144,10 @@ OF_SOFTMAX = (
     mistake("""divided by another sum
         You divide by the sum of the scores, or by exp of it. The denominator is the sum of the
         exponentials: exponentiate first, then sum.""")
-    .by(total=lambda e, axis, z: z.sum(axis, **KEPT))
-    .by(total=lambda e, axis, z: np.exp(z.sum(axis, **KEPT)))
-    .by(total=lambda e, axis, z: z.sum(axis, **KEPT), top=nothing)
-    .by(total=lambda e, axis, z: np.exp(z.sum(axis, **KEPT)), top=nothing),
+    .by(total=lambda e, axis, z: z.sum(axis, **KEEP_AXIS))
+    .by(total=lambda e, axis, z: np.exp(z.sum(axis, **KEEP_AXIS)))
+    .by(total=lambda e, axis, z: z.sum(axis, **KEEP_AXIS), top=nothing)
+    .by(total=lambda e, axis, z: np.exp(z.sum(axis, **KEEP_AXIS)), top=nothing),
     mistake("""divided by the root of the length
         You divide the scores by the root of their number. Only the temperature divides them.""")
     .by(exponents=lambda x, T: x / T / x.shape[-1] ** 0.5)
@@ -161,11 +179,15 @@ EXERCISE = exercise(
             row("n=5", batch=(3,), arguments={"axis": 0, "temperature": 0.2}),
         ),
         CASES.criterion("finite for large scores", 2).on(
-            row("n=5", arguments=near("n", 1e4), note="scores near 10000"),
-            row("n=5", arguments=near("2 n", -1e4), note="scores near −10000"),
-            row("n=5", arguments=near("3 n", 1e4, 0, -1e4), note="rows far apart"),
-            Case((FAR_APART,), note="scores thousands apart in one row"),
-            row("n=5", arguments=near("3 n", 1e4) | {"temperature": 0.5}, note="large and divided"),
+            row("n=5", arguments=scores_near_levels("n", 1e4), note="scores near 10000"),
+            row("n=5", arguments=scores_near_levels("2 n", -1e4), note="scores near −10000"),
+            row("n=5", arguments=scores_near_levels("3 n", 1e4, 0, -1e4), note="rows far apart"),
+            Case((SCORES_FAR_APART,), note="scores thousands apart in one row"),
+            row(
+                "n=5",
+                arguments=scores_near_levels("3 n", 1e4) | {"temperature": 0.5},
+                note="large and divided",
+            ),
             ROWS.extreme[0],
         ),
         CASES.criterion("batches, memory layout, whole numbers, float32", 1).on(
@@ -178,5 +200,5 @@ EXERCISE = exercise(
         ),
         unchanged(),
     ),
-    mistakes=made(softmax_of, *OF_SOFTMAX),
+    mistakes=made(compose_softmax, *OF_SOFTMAX),
 )

@@ -17,22 +17,22 @@ def as_it_is(mask):
     return mask
 
 
-def as_additive(mask: torch.Tensor, number: float = -math.inf) -> torch.Tensor:
+def additive_mask(mask: torch.Tensor, number: float = -math.inf) -> torch.Tensor:
     return torch.zeros(mask.shape).masked_fill(~mask, number)
 
 
 def band(m: int, n: int, low: float, high: float) -> torch.Tensor:
-    """True where ``low <= j - i <= high``, with positions as rows and columns count them."""
+    """Return a mask, True where ``low <= j - i <= high``."""
     steps = torch.arange(n) - torch.arange(m)[:, None]
     return (steps >= low) & (steps <= high)
 
 
-def returned(mask, truth=as_it_is, form=as_it_is, kind=as_it_is):
+def finish_mask(mask, truth=as_it_is, form=as_it_is, kind=as_it_is):
     """Return a mask as decided: what True means, the axes, the dtype."""
     return kind(form(truth(mask)))
 
 
-NUMBERS = (
+MASK_OF_NUMBERS = (
     mistake("""a mask of numbers
     Your mask is right, but it holds numbers, 0 and 1. Masks in this course are boolean (`~` would
     turn a whole 1 into −2): compare (`<=`, `<`), or end with `.bool()`.""")
@@ -44,12 +44,14 @@ NUMBERS = (
         )
     )
 )
-ADDITIVE = (
+ADDITIVE_MASK = (
     mistake("""0 and −∞
     You return the numbers that would be added to the scores, 0 and −∞ (or a low number). A boolean
     mask is asked for, True where attention is allowed.""")
-    .by(kind=as_additive)
-    .by_any(lambda number: {"kind": lambda mask: as_additive(mask, number)}, Between(-3.4e38, -1.0))
+    .by(kind=additive_mask)
+    .by_any(
+        lambda number: {"kind": lambda mask: additive_mask(mask, number)}, Between(-3.4e38, -1.0)
+    )
 )
 NO_TENSOR = (
     mistake("""no tensor comes back
@@ -58,7 +60,7 @@ NO_TENSOR = (
     .by(kind=lambda mask: mask.numpy())
     .by(kind=lambda mask: mask.tolist())
 )
-INVERTED = mistake("""the mask is inverted
+MASK_INVERTED = mistake("""the mask is inverted
     Your mask is True where attention is forbidden, as in `nn.MultiheadAttention`. In this course,
     and in `F.scaled_dot_product_attention`, True means allowed.""").by(truth=lambda mask: ~mask)
-OF_WHAT_COMES_BACK = (NUMBERS, ADDITIVE, NO_TENSOR, INVERTED)
+OF_WHAT_COMES_BACK = (MASK_OF_NUMBERS, ADDITIVE_MASK, NO_TENSOR, MASK_INVERTED)

@@ -5,11 +5,11 @@ import numpy as np
 from attncourse import mixing
 from attncourse.bank.mixing.shared import (
     ANY_NUMBER,
-    CUT_TO_WHOLE,
-    NOT_NORMALISED,
     ONE_TOKEN,
-    by_row_number,
-    few_tokens,
+    ROWS_NOT_NORMALISED,
+    SHARES_CUT_TO_WHOLE,
+    divide_by_row_number,
+    repeated_call_cases,
 )
 from attncourse.checks.exercise import Criterion, composition, exercise
 from attncourse.checks.writing import numpy_mistakes
@@ -20,8 +20,8 @@ from attncourse.checks.writing.recipes import made, mistake
 
 
 @composition
-def running(seen=np.tri, along=EACH_ROW, divide=over, finish=result):
-    """``causal_mean_weights`` made of decisions: who is seen, what the rows are divided by."""
+def compose_causal_mean_weights(seen=np.tri, along=EACH_ROW, divide=over, finish=result):
+    """Return ``causal_mean_weights`` made of decisions: which tokens are seen, the divisor."""
 
     def causal_mean_weights(n):
         W = seen(n)
@@ -31,6 +31,7 @@ def running(seen=np.tri, along=EACH_ROW, divide=over, finish=result):
 
 
 def running_halves(n):
+    """Return weights of which each new token takes a half."""
     W = np.eye(n)
     for i in range(1, n):
         W[i] = (W[i - 1] + W[i]) / 2
@@ -47,7 +48,7 @@ OF_RUNNING = (
     numpy_mistakes.TRANSPOSED.said(
         "Your column i holds the weights of output i. They belong in row i."
     ),
-    NOT_NORMALISED,
+    ROWS_NOT_NORMALISED,
     mistake("""a token does not see itself
         Row i averages tokens 0 … i, token i among them. Yours stops before it, which leaves row 0
         empty, or asks for a case of its own.""")
@@ -59,14 +60,14 @@ OF_RUNNING = (
         Row i averages tokens 0 … i and stops there. Yours includes token i + 1, or all n: `np.tril`
         with k = 0 keeps the diagonal and nothing above it.""")
     .by(seen=lambda n: np.tri(n, k=1))
-    .by(**by_row_number(lambda i: i + 1), seen=lambda n: np.ones((n, n)))
+    .by(**divide_by_row_number(lambda i: i + 1), seen=lambda n: np.ones((n, n)))
     .by_any(lambda k: {"seen": lambda n: np.tri(n, k=k)}, (2, 3, 99)),
     mistake("""a softmax of zeros and ones
         You take the softmax of a matrix of 0 and 1, and exp(0) = 1: later tokens get a weight too.
         Divide the rows of the lower triangle by their sums, or put −∞ in place of 0.""")
     .by(seen=lambda n: np.exp(np.tri(n)))
     .by(seen=lambda n: np.exp(np.tri(n) / np.arange(1, n + 1))),
-    CUT_TO_WHOLE,
+    SHARES_CUT_TO_WHOLE,
     mistake("""the future, not the past
         Your matrix is upper triangular: token i averages what comes after it. Row i may hold
         weights in columns 0 … i only, the lower triangle.""").by(seen=lambda n: np.tri(n).T),
@@ -80,8 +81,11 @@ OF_RUNNING = (
     .by(seen=lambda n: np.tri(n) * (np.arange(n) < n - 1)[:, None]),
     mistake("""divided by another number than i + 1
         Rows count from 0, so row i averages i + 1 tokens: divide it by `i + 1`, not by n or i.""")
-    .by(by_row_number(lambda i: i))
-    .by_any(by_row_number, (lambda i: np.maximum(i, 1), lambda i: i + 2, lambda i: 0 * i + len(i))),
+    .by(divide_by_row_number(lambda i: i))
+    .by_any(
+        divide_by_row_number,
+        (lambda i: np.maximum(i, 1), lambda i: i + 2, lambda i: 0 * i + len(i)),
+    ),
     mistake("""the newest token counts half
         You average the mean so far with the new token, and older tokens count less and less. All i
         + 1 tokens have the same weight.""").by(seen=running_halves),
@@ -96,9 +100,9 @@ EXERCISE = exercise(
     minutes=8,
     picture=True,
     criteria=(
-        Criterion("row i averages tokens 0 … i", 2).on(few_tokens),
+        Criterion("row i averages tokens 0 … i", 2).on(repeated_call_cases),
         ANY_NUMBER,
         ONE_TOKEN,
     ),
-    mistakes=made(running, *OF_RUNNING),
+    mistakes=made(compose_causal_mean_weights, *OF_RUNNING),
 )

@@ -8,16 +8,16 @@ from attncourse.checks.writing.cases import row
 from attncourse.checks.writing.softmaxes import Softmax
 
 
-def shares(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
-    """Random weights, none of them 0, that sum to 1 along the last axis."""
+def random_weights(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    """Return random weights, none of them 0, that sum to 1 along the last axis."""
     return Softmax()(rng.normal(size=shape))
 
 
-def saturated(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+def saturated_weights(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
     return Softmax()(30 * rng.normal(size=shape))
 
 
-THREE = row("n=5", batch=(3,))
+BATCH_OF_THREE = row("n=5", batch=(3,))
 ARE_WEIGHTS = "The entries are weights, none below 0, and their sum is 1."
 ONLY_WEIGHTS = (
     cases.FLOATS_ONLY,

@@ -17,35 +17,37 @@ from attncourse.checks.callers import numbers_drawn, repeated, scattered, typica
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise
 from attncourse.checks.writing.recipes import made, mistake
 
-SEEDS = 32
+N_SEEDS = 32
 
 # --- cases ---------------------------------------------------------------------------------------
 
 
-def seeds(rng: Rng, number: int = SEEDS) -> list[int]:
-    """Different seeds that every generator takes, none next to another, none 0."""
+def seeds(rng: Rng, number: int = N_SEEDS) -> list[int]:
+    """Return different seeds that every generator takes, none next to another, none 0."""
     return (rng.permutation(2**16)[:number] * 2**14 + 1).tolist()
 
 
 def sizes_case(rng: Rng, n_samples: int, *widths: int) -> Case:
+    """Return the case that compares mean variances for these widths."""
     return Case(
         kwargs={"calls": [[d_k, n_samples] for d_k in widths], "seeds": seeds(rng)},
         use=numbers_drawn,
         facts=typical_sizes,
-        shown=f"the mean of score_variance(d_k, {n_samples}, seed) over {SEEDS} seeds, for each "
+        shown=f"the mean of score_variance(d_k, {n_samples}, seed) over {N_SEEDS} seeds, for each "
         f"d_k in {widths}, rounded to a power of 2",
     )
 
 
 def call_case(facts, d_k: int, n_samples: int, seeds: list[int], note: str = "") -> Case:
-    what = "the seeds 0 to 7" if 0 in seeds else f"{len(seeds)} different seeds"
+    """Return the case of calls with these seeds, of which ``facts`` are told."""
+    seeds_text = "the seeds 0 to 7" if 0 in seeds else f"{len(seeds)} different seeds"
     times = 2 if facts is repeated else 1
     return Case(
         kwargs={"calls": [[d_k, n_samples]] * times, "seeds": seeds},
         use=numbers_drawn,
         facts=facts,
         note=note,
-        shown=f"score_variance({d_k}, {n_samples}, seed) with {what}",
+        shown=f"score_variance({d_k}, {n_samples}, seed) with {seeds_text}",
     )
 
 
@@ -61,7 +63,7 @@ def normal_entries(*shape: int, generator: torch.Generator) -> Tensor:
 
 
 @composition
-def experiment(
+def compose_score_variance(
     generator=seeded,
     number=lambda n_samples: n_samples,
     entries=normal_entries,
@@ -69,7 +71,7 @@ def experiment(
     score=lambda q, k: (q * k).sum(-1),
     measure=lambda scores: scores.var(),
 ):
-    """The experiment made of decisions, from the seed to the one number that is returned."""
+    """Return the experiment made of decisions, from the seed to the one number that is returned."""
 
     def score_variance(d_k, n_samples, seed):
         source = generator(seed)
@@ -120,7 +122,7 @@ EXERCISE = exercise(
         ),
     ),
     mistakes=made(
-        experiment,
+        compose_score_variance,
         mistake("""the standard deviation
             Your result grows as √d_k: it is a standard deviation. The variance is its square,
             `.var()` in place of `.std()`.""").by(measure=lambda scores: scores.std()),

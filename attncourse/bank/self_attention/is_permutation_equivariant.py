@@ -71,15 +71,16 @@ FUNCTIONS: dict[str, tuple[str, Callable]] = {
 }
 
 
-def tried(*trials: tuple[str, Row | Case]) -> Callable[[Rng], list[Case]]:
-    """Cases ``is_permutation_equivariant(f, X, …)``, told with what ``f`` does."""
+def trial_cases(*trials: tuple[str, Row | Case]) -> Callable[[Rng], list[Case]]:
+    """Return what makes cases of the exercise, each noting what its function does."""
     return lambda rng: [
-        trial(name, one if isinstance(one, Case) else TOKENS.case(rng, one)) for name, one in trials
+        trial(name, case_or_row if isinstance(case_or_row, Case) else TOKENS.case(rng, case_or_row))
+        for name, case_or_row in trials
     ]
 
 
 def trial(name: str, case: Case) -> Case:
-    what, function = FUNCTIONS[name]
+    function_text, function = FUNCTIONS[name]
 
     def f(X):  # the function's own name would say what it is
         return function(X)
@@ -88,82 +89,91 @@ def trial(name: str, case: Case) -> Case:
     return replace(
         case,
         args=(f, *case.args),
-        note="; ".join(filter(None, (f"{name}: {what}", case.note))),
+        note="; ".join(filter(None, (f"{name}: {function_text}", case.note))),
         shown=f"is_permutation_equivariant({name}, X{options})",
     )
 
 
-def drawing(tokens: int, seed: int, note: str) -> Row:
-    """Tokens with a generator whose first orders are special."""
-    given = {"rng": np.random.default_rng(seed)}
-    return row(f"n={tokens} d=3", arguments=given, note=f"a generator {note}")
+def row_with_generator(tokens: int, seed: int, note: str) -> Row:
+    """Return a row of tokens with a generator whose first orders are special."""
+    arguments = {"rng": np.random.default_rng(seed)}
+    return row(f"n={tokens} d=3", arguments=arguments, note=f"a generator {note}")
 
 
 # What ``rng.permutation`` draws first with these seeds is held by a test.
-ORDERS_AS_THEY_ARE = drawing(2, 39449, "that begins with orders that change nothing")
-ROTATION_FIRST = drawing(5, 59, "whose first order is a rotation")
-ROTATION_SECOND = drawing(5, 142, "whose second order is a rotation")
-SWAPS = drawing(3, 1338, "that begins with swaps of two")
+ORDERS_AS_THEY_ARE = row_with_generator(2, 39449, "that begins with orders that change nothing")
+ROTATION_FIRST = row_with_generator(5, 59, "whose first order is a rotation")
+ROTATION_SECOND = row_with_generator(5, 142, "whose second order is a rotation")
+SWAPS_FIRST = row_with_generator(3, 1338, "that begins with swaps of two")
 
-SEVEN, FIVE = row("n=7 d=3"), row("n=5 d=3")
+SEVEN_TOKENS, FIVE_TOKENS = row("n=7 d=3"), row("n=5 d=3")
 # With fewer tokens, many an order would be its own inverse, or leave the first in its place.
 FIVE_BY_HAND = Case((np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 2.0], [3.0, 1.0], [2.0, 5.0]]),))
 # So many that hardly an order leaves the first in its place.
-FALLING = Case((np.arange(202.0)[::-1].reshape(101, 2),))
-RISING = Case((np.arange(14.0).reshape(7, 2),))
+FALLING_TOKENS = Case((np.arange(202.0)[::-1].reshape(101, 2),))
+RISING_TOKENS = Case((np.arange(14.0).reshape(7, 2),))
 
 
-def spaced(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
-    """Tokens whose features lie ten apart, in any order: an entry more is none of another's."""
+def spaced_tokens(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    """Return tokens whose features lie ten apart, in any order."""
     return 10.0 * rng.permuted(np.indices(shape)[0], axis=0)
 
 
-ONE_TO_TWO = {"X": Drawn("n d", lambda rng, shape: rng.uniform(1, 2, shape))}
-TELLS_APART = tried(
+TOKENS_FROM_1_TO_2 = {"X": Drawn("n d", lambda rng, shape: rng.uniform(1, 2, shape))}
+PLAIN_CASES = trial_cases(
     ("scaled_features", FIVE_BY_HAND),
-    ("numbered", SEVEN),
-    ("unchanged", SEVEN),
-    ("mixed_by_scores", SEVEN.but("n=2", note="two tokens")),
-    ("mean_everywhere", SEVEN.but("d=5")),
-    ("first_everywhere", FALLING),
-    ("sorted_features", SEVEN),
-    ("numbered_in_one_feature", SEVEN.but("d=7")),
+    ("numbered", SEVEN_TOKENS),
+    ("unchanged", SEVEN_TOKENS),
+    ("mixed_by_scores", SEVEN_TOKENS.but("n=2", note="two tokens")),
+    ("mean_everywhere", SEVEN_TOKENS.but("d=5")),
+    ("first_everywhere", FALLING_TOKENS),
+    ("sorted_features", SEVEN_TOKENS),
+    ("numbered_in_one_feature", SEVEN_TOKENS.but("d=7")),
 )
-NOT_FOOLED = tried(
-    ("window_mean", SEVEN),
-    ("ring_mean", SEVEN),
-    ("prefix_mean", SEVEN),
+TRICKY_CASES = trial_cases(
+    ("window_mean", SEVEN_TOKENS),
+    ("ring_mean", SEVEN_TOKENS),
+    ("prefix_mean", SEVEN_TOKENS),
     ("numbered", ORDERS_AS_THEY_ARE),
-    ("middle_sorted", RISING),
+    ("middle_sorted", RISING_TOKENS),
     ("ring_mean", ROTATION_FIRST),
     ("ring_mean", ROTATION_SECOND),
-    ("scaled_features", SWAPS),
+    ("scaled_features", SWAPS_FIRST),
 )
-UP_TO_ATOL = tried(
-    ("with_rounding", FIVE.but(note="inside the default tolerance")),
-    ("with_rounding", FIVE.but(arguments={"atol": 0.0})),
-    ("scaled_features", FIVE.but(arguments={"atol": 0.0})),
-    ("drifting", FIVE.but(note="outside the default tolerance")),
-    ("drifting", FIVE.but(arguments={"atol": 5e-3})),
-    ("first_raised", row("n=101 d=3", arguments={"X": Drawn("n d", spaced), "atol": 0.5})),
-    ("numbered", FIVE.but(factor=1e7, arguments=ONE_TO_TWO, note="tokens in the millions")),
-    ("weighted", FIVE.but(factor=5e-7, cancel=True, note="small tokens that cancel")),
+TOLERANCE_CASES = trial_cases(
+    ("with_rounding", FIVE_TOKENS.but(note="inside the default tolerance")),
+    ("with_rounding", FIVE_TOKENS.but(arguments={"atol": 0.0})),
+    ("scaled_features", FIVE_TOKENS.but(arguments={"atol": 0.0})),
+    ("drifting", FIVE_TOKENS.but(note="outside the default tolerance")),
+    ("drifting", FIVE_TOKENS.but(arguments={"atol": 5e-3})),
+    ("first_raised", row("n=101 d=3", arguments={"X": Drawn("n d", spaced_tokens), "atol": 0.5})),
+    (
+        "numbered",
+        FIVE_TOKENS.but(factor=1e7, arguments=TOKENS_FROM_1_TO_2, note="tokens in the millions"),
+    ),
+    ("weighted", FIVE_TOKENS.but(factor=5e-7, cancel=True, note="small tokens that cancel")),
 )
-DRAWN = Case(
+DRAWN_ORDERS = Case(
     (np.arange(34.0).reshape(17, 2), (3, 5)),
     use=orders_tried,
     facts=same_orders,
     shown="is_permutation_equivariant(f, X, rng) with equal generators, and with others",
 )
-COUNTED = replace(
-    DRAWN,
+COUNTED_ORDERS = replace(
+    DRAWN_ORDERS,
     facts=several_orders,
     shown="is_permutation_equivariant(f, X, rng), counting the orders that f is given",
 )
 # What is false is so for many tokens: of few, one random order may change nothing.
-IN_BATCHES = ("causal_mean", "scaled_features", "numbered", "mixed_by_scores", "mixed_by_scores")
-KINDS = tried(
-    *zip(IN_BATCHES, ROWS.batches, strict=True),
+BATCH_FUNCTIONS = (
+    "causal_mean",
+    "scaled_features",
+    "numbered",
+    "mixed_by_scores",
+    "mixed_by_scores",
+)
+CASES_OF_TYPES = trial_cases(
+    *zip(BATCH_FUNCTIONS, ROWS.batches, strict=True),
     ("scaled_features", ROWS.integers[0]),
     ("scaled_features", ROWS.single),
     ("scaled_features", once_more(FIVE_BY_HAND)),
@@ -172,18 +182,18 @@ KINDS = tried(
 # --- decisions and mistakes ----------------------------------------------------------------------
 
 
-def unchecked(count: int):
-    """Orders as they come."""
+def any_orders(count: int):
+    """Return a ``draw`` of orders as they come."""
     return lambda n, rng: [rng.permutation(n) for _ in range(count)]
 
 
-def each_its_own(draw):
-    """The output is shuffled in an order of its own."""
+def shuffle_output_anew(draw):
+    """Return the ``sides`` in which the output is shuffled in an order of its own."""
     return lambda f, X, p, rng, shuffle: (f(shuffle(X, p)), shuffle(f(X), draw(len(p), rng)))
 
 
 @composition
-def equivariance(
+def compose_is_permutation_equivariant(
     generator=lambda rng: np.random.default_rng(0) if rng is None else rng,
     length=lambda X: X.shape[-2],
     draw=lambda n, rng: [chapter.random_order(n, rng) for _ in range(8)],
@@ -195,7 +205,7 @@ def equivariance(
     verdict=all,
     finish=bool,
 ):
-    """A test of equivariance made of decisions: which orders, what is compared, and how."""
+    """Return a test of equivariance made of decisions: which orders, what is compared, and how."""
 
     def test(f, X, rng=None, atol=1e-8):
         rng = generator(rng)
@@ -225,8 +235,8 @@ OF_EQUIVARIANCE = (
     mistake("""each side has an order of its own
         You draw one order for the tokens and another for the output. Draw p once: `f(X[..., p, :])`
         against `f(X)[..., p, :]`.""")
-    .by(sides=each_its_own(lambda n, rng: rng.permutation(n)))
-    .by(sides=each_its_own(chapter.random_order)),
+    .by(sides=shuffle_output_anew(lambda n, rng: rng.permutation(n)))
+    .by(sides=shuffle_output_anew(chapter.random_order)),
     mistake("""the order is applied twice, not undone
         To bring the output back you index with p again. Its inverse is `np.argsort(p)`; simpler,
         leave the output as it is and compare with `f(X)[..., p, :]`.
@@ -237,7 +247,7 @@ OF_EQUIVARIANCE = (
     .by(length=len)
     .by(length=lambda X: X.shape[-1], shuffle=lambda X, p: X[..., p])
     .by(length=len, shuffle=lambda X, p: X[p])
-    .by(length=lambda X: X.shape[1], shuffle=lambda X, p: X[:, p], draw=unchecked(8)),
+    .by(length=lambda X: X.shape[1], shuffle=lambda X, p: X[:, p], draw=any_orders(8)),
     mistake("""only orders of one kind are tried
         You try the reversal, rotations or swaps alone, and what is alike under these passes: a
         centred window looks the same from both ends. Try several random permutations.""")
@@ -249,9 +259,9 @@ OF_EQUIVARIANCE = (
     mistake("""too few orders, or the identity among them
         You try one order, or `rng.permutation(n)` as it comes, which of two tokens every second
         time changes nothing. Try several, and draw again where none moves.""")
-    .by(draw=unchecked(8))
+    .by(draw=any_orders(8))
     .by(draw=lambda n, rng: [chapter.random_order(n, rng)])
-    .by_any(lambda count: {"draw": unchecked(count)}, (1, 3, 5, 10, 16)),
+    .by_any(lambda count: {"draw": any_orders(count)}, (1, 3, 5, 10, 16)),
     mistake("""one order that passes is enough
         You say True as soon as f passes for one order. It has to pass for every one of them:
         `all`.""")
@@ -301,15 +311,15 @@ EXERCISE = exercise(
     difficulty=2,
     minutes=15,
     criteria=(
-        Criterion("tells equivariant functions from others", 3).on(TELLS_APART),
+        Criterion("tells equivariant functions from others", 3).on(PLAIN_CASES),
         Criterion(
             "not fooled by symmetric functions, orders that change nothing, or a single order", 1
-        ).on(lambda rng: [*NOT_FOOLED(rng), COUNTED]),
-        Criterion("the orders are drawn from rng", 1).on(lambda rng: [DRAWN]),
-        Criterion("equal up to atol", 1).on(UP_TO_ATOL),
-        Criterion("batches, whole numbers, float32", 1).on(KINDS),
+        ).on(lambda rng: [*TRICKY_CASES(rng), COUNTED_ORDERS]),
+        Criterion("the orders are drawn from rng", 1).on(lambda rng: [DRAWN_ORDERS]),
+        Criterion("equal up to atol", 1).on(TOLERANCE_CASES),
+        Criterion("batches, whole numbers, float32", 1).on(CASES_OF_TYPES),
         unchanged(),
     ),
     excludes=(("n of 1", "There are at least two tokens."),),
-    mistakes=made(equivariance, *OF_EQUIVARIANCE),
+    mistakes=made(compose_is_permutation_equivariant, *OF_EQUIVARIANCE),
 )

@@ -27,9 +27,9 @@ CASES = CaseTable(
         "gain_k": Drawn("d", gains),
     }
 )
-FLOATS = CaseTable({"query": "... m d", "key": "... n d", "gain_q": "d", "gain_k": "d"})
-ROWS, EACH = standard(CASES), standard(FLOATS)
-NORMED = row("m=5 n=7 d=4")
+FLOAT_CASES = CaseTable({"query": "... m d", "key": "... n d", "gain_q": "d", "gain_k": "d"})
+ROWS, FLOAT_ROWS = standard(CASES), standard(FLOAT_CASES)
+ROW = row("m=5 n=7 d=4")
 BY_HAND = Case(
     (
         tensor([[1, 1, 1, 1], [0, 6, 0, 0]]),
@@ -44,7 +44,7 @@ BY_HAND = Case(
 
 
 @composition
-def norming(
+def compose_normed_scores(
     sides=(True, True),
     prepare=as_it_is,
     average=mean_square,
@@ -58,24 +58,25 @@ def norming(
     factor=decisions.by_root_of_d_k,
     finish=lambda scores, query, key: scores,
 ):
-    """``normed_scores`` made of decisions; ``sides`` says which of the two are normalised."""
+    """Return ``normed_scores`` made of decisions; ``sides`` says which of the two are normed."""
 
-    def normed(x, gain, eps, do):
+    def normed(x, gain, eps, is_normed):
         x = prepare(x)
-        x = divide(x, root(average(x), eps)) if do else x
+        x = divide(x, root(average(x), eps)) if is_normed else x
         return after(scale(x, gain))
 
     def normed_scores(query, key, gain_q, gain_k, eps=1e-6):
-        eps, own = guess(eps), gains(gain_q, gain_k)
+        eps, both_gains = guess(eps), gains(gain_q, gain_k)
         query, key = (
-            normed(x, gain, eps, do) for x, gain, do in zip((query, key), own, sides, strict=True)
+            normed(x, gain, eps, is_normed)
+            for x, gain, is_normed in zip((query, key), both_gains, sides, strict=True)
         )
         return finish(compare(query, key) * factor(query, key, key), query, key)
 
     return normed_scores
 
 
-def turned_by_place(x):
+def rotate_by_place(x):
     """Turn x by chapter 11's rotation at the places 0, 1, …; an odd feature stays."""
     half = x.shape[-1] // 2
     place = torch.arange(x.shape[-2], dtype=x.dtype)[:, None]
@@ -91,16 +92,16 @@ def turned_by_place(x):
     return torch.cat([pairs.flatten(-2), x[..., 2 * half :]], -1)
 
 
-def deviation(correction: int):
+def variance_for_mean_square(correction: int):
     return lambda x: x.var(-1, correction=correction, keepdim=True)
 
 
-def mean_off(x):
+def subtract_mean(x):
     return x - x.mean(-1, keepdim=True)
 
 
-def of_all_heads(x):
-    """The mean square over the axis of the heads, too, where there is one."""
+def mean_square_over_heads(x):
+    """Return the mean square over the axis of the heads, too, where there is one."""
     return x.square().mean((-3, -1) if x.ndim > 2 else -1, keepdim=True)
 
 
@@ -113,15 +114,15 @@ EXERCISE = exercise(
     minutes=10,
     criteria=(
         CASES.criterion("queries and keys through their norms, then the scores", 3).on(
-            BY_HAND, NORMED, row("m=6 n=6 d=5"), row("m=3 n=4 d=8")
+            BY_HAND, ROW, row("m=6 n=6 d=5"), row("m=3 n=4 d=8")
         ),
         CASES.criterion("each norm has its own gain", 1).on(
-            NORMED.but(zero=("gain_q",), note="gain_q of 0"),
-            NORMED.but(zero=("gain_k",), note="gain_k of 0"),
-            NORMED.but(factor={"gain_q": 3.0}),
+            ROW.but(zero=("gain_q",), note="gain_q of 0"),
+            ROW.but(zero=("gain_k",), note="gain_k of 0"),
+            ROW.but(factor={"gain_q": 3.0}),
         ),
         CASES.criterion("eps where it is given", 1).on(
-            NORMED.but(arguments={"eps": 0.5}), NORMED.but(arguments={"eps": 1e-3}, batch=(2,))
+            ROW.but(arguments={"eps": 0.5}), ROW.but(arguments={"eps": 1e-3}, batch=(2,))
         ),
         CASES.criterion("batches", 1).on(*ROWS.batches),
         CASES.criterion("one query or key, one feature, float32, large and small", 1).on(
@@ -131,12 +132,14 @@ EXERCISE = exercise(
             *ROWS.numbers,
             once_more(BY_HAND),
         ),
-        FLOATS.criterion("gradients reach queries, keys and gains", 1).on(*EACH.gradients),
+        FLOAT_CASES.criterion("gradients reach queries, keys and gains", 1).on(
+            *FLOAT_ROWS.gradients
+        ),
         unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        norming,
+        compose_normed_scores,
         mistake("""only one of the two is normalised
             You normalise the queries and take the keys as they come, or the other way round. Both
             go through a norm: one that is left out can still make a score as large as it likes.""")
@@ -153,7 +156,7 @@ EXERCISE = exercise(
         mistake("""one norm for all heads
             You average over the axis of the heads as well, as a norm over all of them at once does.
             Here each head's vector is a row of its own: average over the last axis alone.""").by(
-            average=of_all_heads
+            average=mean_square_over_heads
         ),
         mistake("""one norm for everything
             You divide all vectors by one number. Each has its own mean square, over the last
@@ -168,9 +171,9 @@ EXERCISE = exercise(
         mistake("""the mean is taken off
             You subtract the mean of the features first, as a layer norm does. An RMS norm takes
             nothing off.""")
-        .by(prepare=mean_off)
-        .by(average=deviation(0))
-        .by(average=deviation(1)),
+        .by(prepare=subtract_mean)
+        .by(average=variance_for_mean_square(0))
+        .by(average=variance_for_mean_square(1)),
         mistake("""divided by the mean square
             You divide by the mean square itself. It is its root that has the unit of the
             vector.""").by(root=lambda square, eps: square + eps),
@@ -217,14 +220,14 @@ EXERCISE = exercise(
         mistake("""turned by their places
             You turn queries and keys by their positions as well. A model does that after the norm,
             where it has positions; this function gets vectors and returns their scores.""")
-        .by(after=turned_by_place)
-        .by(prepare=turned_by_place),
+        .by(after=rotate_by_place)
+        .by(prepare=rotate_by_place),
         mistake("""the scores are normalised
             You compare the vectors as they come and normalise each row of scores. It is queries and
             keys that go through the norm, before their products.""").by(
             sides=(False, False), finish=lambda scores, query, key: normed_rows(scores)
         ),
-        *(one.naming(d_k="d") for one in mistakes.OF_THE_SCALE),
+        *(recipe.naming(d_k="d") for recipe in mistakes.OF_THE_SCALE),
         mistakes.DIVIDED_BY_ROOT_M,
         mistakes.ALREADY_WEIGHTS,
         mistakes.SQUASHED,

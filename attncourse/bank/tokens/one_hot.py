@@ -3,8 +3,8 @@
 import numpy as np
 
 from attncourse import tokens
-from attncourse.bank.tokens.cases import EMBED_ROWS, IdTable, refuses_ids
-from attncourse.bank.tokens.mistakes import OF_IDS, in_one_axis, picking
+from attncourse.bank.tokens.cases import EMBED_ROWS, IdTable, id_range_criterion
+from attncourse.bank.tokens.mistakes import OF_IDS, flatten_axes, row_picker
 from attncourse.checks.callers import dtype_of
 from attncourse.checks.exercise import Case, Criterion, composition, exercise, unchanged
 from attncourse.checks.writing import numpy_mistakes
@@ -15,8 +15,8 @@ from attncourse.checks.writing.recipes import made, mistake
 
 CASES = IdTable({"ids": "... n", "n_vocab": Count("v")}, tensors=False)
 BY_HAND = Case((np.array([2, 0, 2]), 4))
-DTYPE = Case((np.array([2, 0, 5]), 7), use=dtype_of, shown="one_hot(ids, n_vocab=7).dtype")
-SIZES = CASES(
+DTYPE_CASE = Case((np.array([2, 0, 5]), 7), use=dtype_of, shown="one_hot(ids, n_vocab=7).dtype")
+SIZE_CASES = CASES(
     row("n=1 v=5", note="n = 1"),
     row("n=3 v=1", note="a vocabulary of one token"),
     Case((np.array([3, 0, 8, 3, 5]), 103), note="a vocabulary much larger than the ids in use"),
@@ -29,9 +29,9 @@ SIZES = CASES(
 
 
 @composition
-def hot(width=lambda ids, n_vocab: n_vocab, dtype=float, **decisions):
-    """``one_hot`` made of decisions: rows of an identity matrix."""
-    rows = picking(**decisions)
+def compose_one_hot(width=lambda ids, n_vocab: n_vocab, dtype=float, **decisions):
+    """Return ``one_hot`` made of decisions: rows of an identity matrix."""
+    rows = row_picker(**decisions)
     return lambda ids, n_vocab: rows(ids, np.eye(width(ids, n_vocab)), n_vocab).astype(dtype)
 
 
@@ -39,7 +39,7 @@ OF_ONE_HOT = (
     mistake("""the axes of the ids run together
         You put the rows of all sequences below each other, or give each sequence one row. The axes
         of `ids` stay, and one more comes behind them: `(..., n, n_vocab)`.""")
-    .by(finish=in_one_axis)
+    .by(finish=flatten_axes)
     .by(finish=lambda H, ids: H if ids.ndim == 1 else H.reshape(len(ids), -1, H.shape[-1]).max(1)),
     mistake("""more than one entry of a row is not 0
         Your rows hold other numbers beside the 1: ones up to the id, −1, or a small share. All
@@ -92,11 +92,11 @@ EXERCISE = exercise(
         CASES.criterion("one row for each id, with its 1 in the id's column", 3).on(
             BY_HAND, row("n=5 v=7"), row("n=7 v=5"), row("n=5 v=5")
         ),
-        Criterion("any number of ids and tokens", 1).on(SIZES),
+        Criterion("any number of ids and tokens", 1).on(SIZE_CASES),
         CASES.criterion("batches", 1).on(*EMBED_ROWS.batches),
-        CASES.criterion("the entries are float64", 1).on(DTYPE),
-        refuses_ids(4),
+        CASES.criterion("the entries are float64", 1).on(DTYPE_CASE),
+        id_range_criterion(4),
         unchanged(),
     ),
-    mistakes=made(hot, *OF_IDS, *OF_ONE_HOT, numpy_mistakes.TRANSPOSED),
+    mistakes=made(compose_one_hot, *OF_IDS, *OF_ONE_HOT, numpy_mistakes.TRANSPOSED),
 )

@@ -2,34 +2,34 @@
 
 from attncourse import vision
 from attncourse.bank.vision.cases import (
-    COUNTED,
-    FITS,
-    IMAGE_BATCHES,
-    OF_IMAGES,
+    COUNTED_NUMBERS,
+    IMAGE_SIDES,
+    IMAGE_SIZES,
+    IMAGE_SIZES_IN_BATCHES,
     ONE_PATCH,
-    PIXELS,
-    SIDES,
-    STRIPS,
-    cutting,
-    refuses,
+    PIXEL_ROWS,
+    SIZES_THAT_DO_NOT_FIT,
+    STRIP_ROWS,
+    moving_criteria,
+    refusal_criterion,
 )
 from attncourse.bank.vision.mistakes import (
     ANOTHER_ORDER,
-    BY_NUMBER,
+    AXES_FROM_THE_FRONT,
     CHANNEL_BY_CHANNEL,
     CHANNELS_LAST,
     COLUMN_BY_COLUMN,
-    EXCHANGED,
-    FAR_APART,
-    FROM_THE_FRONT,
-    HALF_TESTED,
     LAST_DROPPED,
-    NOT_REFUSED,
-    OVERLAPPING,
+    ONE_SIDE_TESTED,
+    OVERLAPPING_PIECES,
+    PIXELS_FAR_APART,
     RESHAPED,
-    SQUARE,
-    TURNED_INSIDE,
-    patching,
+    SIDE_FOR_NUMBER,
+    SIDE_NOT_REFUSED,
+    SIDES_EXCHANGED,
+    SQUARE_ASSUMED,
+    TRANSPOSED_INSIDE,
+    compose_patchify,
 )
 from attncourse.checks.exercise import Case, exercise
 from attncourse.checks.writing.cases import FLOATS_ONLY, CaseTable, Count, normal, row
@@ -37,9 +37,9 @@ from attncourse.checks.writing.recipes import made, mistake
 
 # --- cases ---------------------------------------------------------------------------------------
 
-CASES = CaseTable({"images": f"... c {SIDES}", "patch": Count("patch")}, how=normal)
+CASES = CaseTable({"images": f"... c {IMAGE_SIDES}", "patch": Count("patch")}, how=normal)
 
-BY_HAND = Case((COUNTED.reshape(1, 4, 4), 2), note="four patches of 2 × 2")
+BY_HAND = Case((COUNTED_NUMBERS.reshape(1, 4, 4), 2), note="four patches of 2 × 2")
 
 # --- the exercise --------------------------------------------------------------------------------
 
@@ -48,19 +48,19 @@ EXERCISE = exercise(
     section="Chapter 15, “An image is a sentence of patches”",
     difficulty=3,
     minutes=20,
-    criteria=cutting(
+    criteria=moving_criteria(
         CASES,
         BY_HAND,
         "patches in reading order, inside one channel, row, column",
-        OF_IMAGES,
-        IMAGE_BATCHES,
+        IMAGE_SIZES,
+        IMAGE_SIZES_IN_BATCHES,
         (
             *ONE_PATCH,
-            *PIXELS,
-            *STRIPS,
+            *PIXEL_ROWS,
+            *STRIP_ROWS,
             row("c=2 rows=5 columns=4 patch=3", turned=True, note="not contiguous in memory"),
         ),
-        refuses(*FITS),
+        refusal_criterion(*SIZES_THAT_DO_NOT_FIT),
         c=3,
         rows=5,
         columns=7,
@@ -68,18 +68,18 @@ EXERCISE = exercise(
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        patching,
+        compose_patchify,
         RESHAPED,
         COLUMN_BY_COLUMN,
-        TURNED_INSIDE,
+        TRANSPOSED_INSIDE,
         CHANNELS_LAST,
         CHANNEL_BY_CHANNEL,
-        BY_NUMBER,
-        SQUARE,
-        OVERLAPPING,
-        FROM_THE_FRONT,
-        EXCHANGED,
-        FAR_APART,
+        SIDE_FOR_NUMBER,
+        SQUARE_ASSUMED,
+        OVERLAPPING_PIECES,
+        AXES_FROM_THE_FRONT,
+        SIDES_EXCHANGED,
+        PIXELS_FAR_APART,
         LAST_DROPPED,
         ANOTHER_ORDER,
         mistake("""one patch a column
@@ -95,7 +95,7 @@ EXERCISE = exercise(
             You average the channels or keep one of them. A patch holds the numbers of all.""")
         .by(take=lambda x, p: x.mean(-3, keepdim=True))
         .by(take=lambda x, p: x[..., :1, :, :]),
-        NOT_REFUSED,
-        HALF_TESTED,
+        SIDE_NOT_REFUSED,
+        ONE_SIDE_TESTED,
     ),
 )
