@@ -27,10 +27,10 @@ from pathlib import Path
 from course import ROOT, Course, CourseError, load
 from environment import unwritable
 from execution import (
-    counted,
+    drop_outputs,
     for_small_models,
-    forget,
     last_lines,
+    page_count_text,
     run_pages,
     without_colours,
 )
@@ -95,13 +95,16 @@ def forget_if_stale(course: Course, everything: bool) -> dict[str, str]:
     before = json.loads(known.read_text(encoding="utf-8")) if known.exists() else {}
     stale = [page for page in course.pages if page in before and before[page] != keys[page]]
     if stale:
-        print(f"The package has changed: {counted(stale)} to be run again.")
-        forget(course, stale)
+        print(f"The package has changed: {page_count_text(stale)} to be run again.")
+        drop_outputs(course, stale)
     tools, tasks = course.root / "tools", course.root / "exercises"  # these say what each asks
     drawn = [path for path in tools.rglob("*") if path.suffix in SOURCES]
     drawn += tasks.rglob("*.ipynb")
     loaded = [path for path in (course.root / "book" / "assets").rglob("*") if path.is_file()]
-    redrawn, reloaded = differ(build / ".tools", drawn), differ(build / ".assets", loaded)
+    redrawn, reloaded = (
+        files_changed(build / ".tools", drawn),
+        files_changed(build / ".assets", loaded),
+    )
     if stale or redrawn:
         shutil.rmtree(build / ".doctrees", ignore_errors=True)  # what was executed stays
     if stale or redrawn or reloaded:  # each page names the version of what it loads
@@ -110,7 +113,7 @@ def forget_if_stale(course: Course, everything: bool) -> dict[str, str]:
     return keys
 
 
-def differ(stamp: Path, files: list[Path]) -> bool:
+def files_changed(stamp: Path, files: list[Path]) -> bool:
     """True if files differ from those that the stamp remembers; it remembers these from now on."""
     key = digest_of(sorted(files))
     before = stamp.read_text(encoding="utf-8") if stamp.exists() else ""
@@ -126,18 +129,18 @@ def sources_key(root: Path) -> str:
     return digest_of(sorted(files) + settings)
 
 
-def holds(stamp: Path, key: str) -> bool:
+def stamp_holds(stamp: Path, key: str) -> bool:
     """True if a stamp is there and holds this key."""
     return stamp.exists() and stamp.read_text(encoding="utf-8") == key
 
 
-def unchanged(root: Path, key: str) -> bool:
+def book_is_current(root: Path, key: str) -> bool:
     """True if the book that is there was made from the same sources."""
     html = root / "_build" / "html" / "index.html"
-    return html.exists() and holds(root / "_build" / ".book", key)
+    return html.exists() and stamp_holds(root / "_build" / ".book", key)
 
 
-def sphinx(root: Path) -> int:
+def run_sphinx(root: Path) -> int:
     """Jupyter Book itself; what it warns about is an error and goes to stderr."""
     jupyter_book = Path(sys.executable).with_name("jupyter-book")
     command = [jupyter_book, "build", ".", "-n", "-W", "--keep-going"]
@@ -155,24 +158,24 @@ def sphinx(root: Path) -> int:
         tell_stages(building.stdout or ())
         building.wait()
         errors.seek(0)
-        said = errors.read()
+        error_text = errors.read()
     if building.returncode:
-        print(what_stopped(said), file=sys.stderr)
+        print(build_error(error_text), file=sys.stderr)
         # Sphinx warns only about pages that it reads: the next build must read them all again.
         shutil.rmtree(root / "_build" / ".doctrees", ignore_errors=True)
     return building.returncode
 
 
-def what_stopped(said: str) -> str:
+def build_error(error_text: str) -> str:
     """Return what Sphinx objects to; of a build that Jupyter Book itself stopped, its last words.
 
     Jupyter Book adds its own traceback and a banner to what Sphinx said.
     """
-    said = without_colours(said)
-    ours = said.partition("Traceback (most recent call last)")[0].strip()
+    error_text = without_colours(error_text)
+    sphinx_errors = error_text.partition("Traceback (most recent call last)")[0].strip()
     return (
-        ours
-        or "\n".join(said.strip().splitlines()[-TRACEBACK_LINES:])
+        sphinx_errors
+        or "\n".join(error_text.strip().splitlines()[-TRACEBACK_LINES:])
         or "Jupyter Book said nothing."
     )
 
@@ -189,24 +192,24 @@ def tell_stages(lines: Iterable[str]) -> None:
             started = time.perf_counter()
 
 
-def put_model_beside(html: Path) -> None:
+def copy_model(html: Path) -> None:
     """The real model's file in the book's folder, where it has been fetched: one page runs it.
 
     It is the same file under a second name where the disk allows that, or a copy.
     """
-    source, here = model_folder() / FILE.name, html / "model" / FILE.name
+    source, target = model_folder() / FILE.name, html / "model" / FILE.name
     if (
         os.environ.get(USE) == "no"
         or not has_pinned_length(source, FILE)
-        or has_pinned_length(here, FILE)
+        or has_pinned_length(target, FILE)
     ):
         return
-    here.parent.mkdir(exist_ok=True)
-    here.unlink(missing_ok=True)
+    target.parent.mkdir(exist_ok=True)
+    target.unlink(missing_ok=True)
     try:
-        os.link(source, here)
+        os.link(source, target)
     except OSError:
-        shutil.copyfile(source, here)
+        shutil.copyfile(source, target)
 
 
 def main() -> int:
@@ -239,12 +242,12 @@ def build(course: Course, arguments: argparse.Namespace, started: float) -> int:
     start = course.root / "_build" / "html" / "index.html"
     sources, pages = sources_key(course.root), [course.root / f"{page}.md" for page in course.pages]
     key = sources + model_for(pages)
-    if unchanged(course.root, key) and not arguments.all:
-        put_model_beside(start.parent)
+    if book_is_current(course.root, key) and not arguments.all:
+        copy_model(start.parent)
         print(f"Nothing has changed since the last build. Open {start}")
         return 0
     have_run = course.root / "_build" / ".jupyter_cache" / ".have_run"  # it goes with the outputs
-    if arguments.all or not holds(have_run, key):
+    if arguments.all or not stamp_holds(have_run, key):
         keys, succeeded = run_new_pages(course, arguments.all)
         if not succeeded:
             return 1
@@ -257,7 +260,7 @@ def build(course: Course, arguments: argparse.Namespace, started: float) -> int:
     from prose_numbers import read_pages
 
     with ThreadPoolExecutor() as beside:  # Sphinx is a process of its own
-        laid_out = beside.submit(sphinx, course.root)
+        laid_out = beside.submit(run_sphinx, course.root)
         numbers = list(read_pages(course, course.pages))
     if laid_out.result():
         print("The book has warnings or errors: see above.", file=sys.stderr)
@@ -265,7 +268,7 @@ def build(course: Course, arguments: argparse.Namespace, started: float) -> int:
     for result in numbers:
         for fault in result.faults:
             print(f"  {result.page}: {fault}", file=sys.stderr)
-    put_model_beside(start.parent)
+    copy_model(start.parent)
     (course.root / "_build" / ".book").write_text(key, encoding="utf-8")
     print(f"The book is built ({time.perf_counter() - started:.0f} s). Open {start}")
     return 0
@@ -276,11 +279,11 @@ def run_new_pages(course: Course, everything: bool) -> tuple[dict[str, str], boo
     keys = forget_if_stale(course, everything)
     outcome, failures = run_pages(course)
     now = page_keys(course)  # pages may have waited for the real model
-    keys |= {page: now[page] for page, what in outcome.items() if what.startswith("executed")}
+    keys |= {page: now[page] for page, result in outcome.items() if result.startswith("executed")}
     (course.root / "_build" / ".pages").write_text(json.dumps(keys), encoding="utf-8")
-    cached = [page for page, what in outcome.items() if what == "cached"]
+    cached = [page for page, result in outcome.items() if result == "cached"]
     if len(cached) > 1 and len(cached) == len(outcome):
-        cached = [counted(cached)]
+        cached = [page_count_text(cached)]
     for pages in cached:
         print(f"  {pages}: cached")
     for page, traceback in failures.items():

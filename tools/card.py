@@ -18,10 +18,10 @@ INK, QUERY, KEY = "#1f2328", "#005f99", "#b34700"
 CARD_WORDS = ["I", "like", "sushi", "because", "it", "makes", "me", "happy"]
 
 
-def weights() -> torch.Tensor:
+def sentence_weights() -> torch.Tensor:
     """Return who attends to whom in the first page's sentence, by query and key, shape (8, 8)."""
-    person, thing, refers, other = torch.eye(4)
-    X = torch.stack([person, other, thing, other, refers, other, person, other])
+    person, thing, refers, unrelated = torch.eye(4)
+    X = torch.stack([person, unrelated, thing, unrelated, refers, unrelated, person, unrelated])
     asks = torch.tensor([[4.0, 0.0], [0.0, 0.0], [0.0, 4.0], [0.0, 0.0]])
     answers = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0], [0.0, 0.0]])
     return attention_weights(project(X, asks), project(X, answers), scale=1.0)
@@ -37,7 +37,7 @@ def main() -> None:
     about = "\n".join([*lines, "that say what went wrong."])
     figure.text(0.06, 0.30, about, size=21, color=INK, va="center", linespacing=1.5)
     axes = figure.add_axes((0.61, 0.06, 0.36, 0.68))
-    axes.imshow(weights(), cmap="Greys", vmin=0, vmax=1)
+    axes.imshow(sentence_weights(), cmap="Greys", vmin=0, vmax=1)
     axes.set_xticks(range(len(CARD_WORDS)), CARD_WORDS, rotation=90, size=17, color=KEY)
     axes.set_yticks(range(len(CARD_WORDS)), CARD_WORDS, size=17, color=QUERY)
     axes.xaxis.tick_top()

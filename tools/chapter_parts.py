@@ -26,9 +26,9 @@ def add_parts(app, doctree, page):
     if chapter is None or title is None or app.builder.format != "html":
         return
     above = "../" * page.count("/")
-    parts = strip(course, chapter, lambda other: app.builder.get_relative_uri(page, other))
+    parts = strip(course, chapter, lambda target: app.builder.get_relative_uri(page, target))
     figures = f'<p class="attn-line">{line(course.root, chapter)}</p>'
-    badges = " ".join(badge(course, chapter, what, above) for what in BADGES)
+    badges = " ".join(badge(course, chapter, kind, above) for kind in BADGES)
     put_below(title, f'{parts}{figures}<p class="attn-badges">{badges}</p>')
     for section in list(doctree.findall(nodes.section)):
         if f"{chapter.stem}-exercises" in section["names"]:
@@ -40,12 +40,12 @@ def put_below(title: nodes.Node, html: str) -> None:
     title.parent.insert(title.parent.index(title) + 1, nodes.raw("", html, format="html"))
 
 
-def badge(course: Course, chapter: Chapter, what: str, above: str) -> str:
+def badge(course: Course, chapter: Chapter, kind: str, above: str) -> str:
     """Return a picture that opens a chapter's page, or its exercises, in Colab."""
-    path = f"{chapter.page}.ipynb" if what == "page" else assignment(chapter)
+    path = f"{chapter.page}.ipynb" if kind == "page" else assignment(chapter)
     return (
-        f'<a href="{escape(course.colab(path))}"><img src="{above}_static/badge-{what}.svg" '
-        f'alt="{BADGES[what]}" height="20"></a>'
+        f'<a href="{escape(course.colab(path))}"><img src="{above}_static/badge-{kind}.svg" '
+        f'alt="{BADGES[kind]}" height="20"></a>'
     )
 
 
@@ -61,11 +61,11 @@ def task(course: Course, chapter: Chapter, above: str) -> str:
     file = f' · <a href="{above}{TASKS}/{name}" download>{name}</a>' if has_assignment else ""
     return (
         f'<p class="attn-badges attn-task">{badge(course, chapter, "exercises", above)} '
-        f"{line(course.root, chapter).tasks}{file}</p>{milestone(chapter)}"
+        f"{line(course.root, chapter).tasks}{file}</p>{milestone_html(chapter)}"
     )
 
 
-def milestone(chapter: Chapter) -> str:
+def milestone_html(chapter: Chapter) -> str:
     """Return a paragraph on the model that the answers make, after some chapters; else ""."""
     if chapter.stem not in MILESTONES:
         return ""

@@ -24,18 +24,18 @@ def one_box(match: re.Match) -> str:
     head, code, tail = match.groups()
     lines = code.removesuffix("\n").split("\n")  # the highlighter ends what it colours at each end
     plain = [unescape(re.sub(r"<[^>]+>", "", line)) for line in lines]
-    rows = "".join(map(row, lines, plain))
+    rows = "".join(map(code_row_html, lines, plain))
     return f'{head} style="--columns:{max(map(len, plain))}">{rows}{tail}'
 
 
-def row(line: str, plain: str) -> str:
+def code_row_html(line: str, plain: str) -> str:
     """Return a line as a row; a long one says its indent, for its second half to stand below."""
     indent = len(plain) - len(plain.lstrip(" "))
     far = f' style="--in:{indent}"' if indent and len(plain) > NARROW else ""
     return f'<span class="attn-row"{far}>{line}\n</span>'
 
 
-def apart(app, page, template, context, doctree):
+def lay_out_code(app, page, template, context, doctree):
     """Put code into rows once all else has made the page."""
     if "body" in context:
         context["body"] = in_rows(context["body"])
@@ -43,4 +43,4 @@ def apart(app, page, template, context, doctree):
 
 def setup(app):
     """Register the rows of code with Sphinx."""
-    app.connect("html-page-context", apart, priority=950)
+    app.connect("html-page-context", lay_out_code, priority=950)

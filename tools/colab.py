@@ -19,10 +19,10 @@ from html import escape
 import nbformat
 import yaml
 from course import Course, CourseError
-from formulas import plain, wrong_place
+from formulas import with_plain_macros, wrong_place
 from pybtex.database import Entry, Person, parse_file
 from pybtex.richtext import Text
-from steps import read_setting
+from steps import read_role
 
 from attncourse.figures.prose_numbers import PROSE_TAG
 
@@ -100,16 +100,16 @@ def parse(lines: list[str], page: str, first: int = 1) -> list[PagePiece]:
             if name is None:
                 blocks.append(PagePiece("fence", number, "\n".join(lines[i : end + 1])))
             else:
-                blocks.append(directive(name, argument, lines[i + 1 : end], page, number))
+                blocks.append(directive_piece(name, argument, lines[i + 1 : end], page, number))
             i = end
         elif label := LABEL.fullmatch(line):
             blocks.append(PagePiece("label", number, label[1]))
         elif heading := HEADING.match(line):
             blocks.append(PagePiece("heading", number, heading[2].strip(), heading[1]))
         else:
-            for pattern, what in NO_MARKDOWN.items():
+            for pattern, construct in NO_MARKDOWN.items():
                 if re.match(pattern, line):
-                    fail(page, number, f"{what} is not part of the course's dialect")
+                    fail(page, number, f"{construct} is not part of the course's dialect")
             if not (blocks and blocks[-1].kind == "text"):
                 blocks.append(PagePiece("text", number, line))
             else:
@@ -118,7 +118,7 @@ def parse(lines: list[str], page: str, first: int = 1) -> list[PagePiece]:
     return blocks
 
 
-def directive(name: str, argument: str, body: list[str], page: str, line: int) -> PagePiece:
+def directive_piece(name: str, argument: str, body: list[str], page: str, line: int) -> PagePiece:
     """Return a directive as a piece, its options apart from its body."""
     options: dict = {}
     start = 0
@@ -193,7 +193,7 @@ class Index:
                 self._add(block.options["label"].strip(), target, block)
             elif caption(block):
                 self.captions[id(block)] = number("figure")
-                if name := figure_name(block):
+                if name := figure_label(block):
                     self._add(name, Target(page, "figure", self.captions[id(block)]), block)
             self._walk(block.children, page, prefix, counters)
             if block.kind != "text" or block.text.strip():
@@ -217,7 +217,7 @@ def caption(block: PagePiece) -> str:
     return block.text.strip() if block.kind == "figure" else ""
 
 
-def figure_name(block: PagePiece) -> str:
+def figure_label(block: PagePiece) -> str:
     """Return the label of a figure or of a code cell that draws one; else ""."""
     if block.kind == "code-cell":
         return block.options["mystnb"]["figure"].get("name", "")
@@ -280,23 +280,23 @@ class ColabPage:
     def inline(self, text: str, line: int) -> str:
         """Return a text with its roles, links and substitutions resolved."""
 
-        def one(match: re.Match) -> str:
-            here = line + text.count("\n", 0, match.start())
+        def converted(match: re.Match) -> str:
+            match_line = line + text.count("\n", 0, match.start())
             if match["role"]:
-                return self.role(match["role"], " ".join(match["target"].split()), here)
+                return self.role(match["role"], " ".join(match["target"].split()), match_line)
             if match["url"] is not None:
-                return f"]({self.link(match['url'], here)})"
-            for what in ("footnote", "substitution", "attributes"):
-                if match[what]:
-                    fail(self.page, here, f"{match[0]}: a MyST {what} is not allowed")
+                return f"]({self.link(match['url'], match_line)})"
+            for construct in ("footnote", "substitution", "attributes"):
+                if match[construct]:
+                    fail(self.page, match_line, f"{match[0]}: a MyST {construct} is not allowed")
             return match[0]
 
-        return self.tex(INLINE.sub(one, text), line)
+        return self.tex(INLINE.sub(converted, text), line)
 
     def tex(self, text: str, line: int) -> str:
         """Return the book's own macros as TeX that a notebook knows."""
         try:
-            return plain(text)
+            return with_plain_macros(text)
         except ValueError as problem:
             fail(self.page, line + text.count("\n", 0, wrong_place(text)), str(problem))
 
@@ -305,7 +305,7 @@ class ColabPage:
         if name not in LINKING_ROLES:
             fail(self.page, line, f"the role {{{name}}} is not part of the course's dialect")
         if name == "do":  # a notebook has no figure that moves
-            setting = read_setting(body)
+            setting = read_role(body)
             if setting.page is None:
                 return setting.words
             return f"[{setting.words}]({self.address(setting.page)})"  # no figure moves there
@@ -474,7 +474,7 @@ class ColabPage:
             entries = [self.index.bibliography[key] for key in self.cited]
             lines = sorted(f"- {reference(entry)}" for entry in entries)
             sources.append(("markdown", "## References\n\n" + "\n".join(lines), {}))
-        return [cell(i, *source) for i, source in enumerate(sources, start=1)]
+        return [notebook_cell(i, *source) for i, source in enumerate(sources, start=1)]
 
     def metadata(self, block: PagePiece) -> dict:
         """Return the metadata of a code cell; fail for what Colab cannot show."""
@@ -500,7 +500,7 @@ def as_html(title: str) -> str:
     return re.sub(r"\*([^*]+)\*", r"<i>\1</i>", title)
 
 
-def cell(number: int, kind: str, source: str, metadata: dict) -> nbformat.NotebookNode:
+def notebook_cell(number: int, kind: str, source: str, metadata: dict) -> nbformat.NotebookNode:
     """Return a cell of a notebook, with an id by its number."""
     new = nbformat.v4.new_code_cell if kind == "code" else nbformat.v4.new_markdown_cell
     return new(source, metadata=metadata, id=f"cell-{number}")

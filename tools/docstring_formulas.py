@@ -15,8 +15,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-TOKEN = re.compile(r"\s*(?:(\d+(?:\.\d+)?|½)|([^\W\d_ᵀ²]\w*?(?=[ᵀ²]|\W|$))|(\*\*|<=|>=|\.\.\.|\S))")
-SIGN = re.compile(r"[+·/√ᵀΣ²^∂@‖|−-]|\*\*|<=| = ")
+FORMULA_TOKEN = re.compile(
+    r"\s*(?:(\d+(?:\.\d+)?|½)|([^\W\d_ᵀ²]\w*?(?=[ᵀ²]|\W|$))|(\*\*|<=|>=|\.\.\.|\S))"
+)
+FORMULA_SIGN = re.compile(r"[+·/√ᵀΣ²^∂@‖|−-]|\*\*|<=| = ")
 GREEK = {"δ": "delta", "φ": "varphi", "γ": "gamma", "π": "pi", "σ": "sigma", "λ": "lambda"}
 FUNCTION_NAMES = {"exp", "sin", "cos", "tanh", "log", "ln", "min", "max"}
 RELATIONS = {"=": "=", "<=": r"\le", ">=": r"\ge", "<": "<"}
@@ -28,7 +30,7 @@ class NoFormulaError(ValueError):
 
 def formula(text: str) -> str | None:
     """Return a docstring's code as TeX, or None where it is no formula."""
-    if not SIGN.search(text) or re.fullmatch(r"-?[\w.]+", text):
+    if not FORMULA_SIGN.search(text) or re.fullmatch(r"-?[\w.]+", text):
         return None
     reader = FormulaReader(text)
     try:
@@ -45,7 +47,7 @@ class FormulaReader:
         self.tokens: list[tuple[str, bool]] = []  # each with whether a space stands before it
         place = 0
         while place < len(text):
-            match = TOKEN.match(text, place)
+            match = FORMULA_TOKEN.match(text, place)
             if match is None:
                 break
             self.tokens.append((match[0].strip(), match[0] != match[0].lstrip()))

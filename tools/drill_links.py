@@ -10,7 +10,7 @@ from course import Course
 from attncourse.practice.drills import Drill, drills_of
 
 PRACTICE, GUIDE = "book/practice", "book/field_guide"
-SHOWN = 3  # links from one entry of the field guide
+N_LINKS_SHOWN = 3  # links from one entry of the field guide
 
 
 @cache
@@ -37,6 +37,6 @@ def entry_links(course: Course, entry: str) -> str:
         return ""
     links = (
         f'<a href="practice.html#{escape(drill.id)}">drill {number}</a>'
-        for number, drill in enumerate(drills[:SHOWN], 1)
+        for number, drill in enumerate(drills[:N_LINKS_SHOWN], 1)
     )
     return f'<p class="attn-screen">Find it in code: {", ".join(links)}.</p>'

@@ -49,7 +49,9 @@ NOT_COMPILED = (
     "tests?|testing|transformers|torch/_inductor|sympy/physics|"
     "site-packages/(pip|dask|distributed|fontTools|huggingface_hub|hypothesis|playwright|pypdf)"
 )
-NO_NETWORK = r"resolve|NewConnectionError|ConnectTimeout|timed out|unreachable|refused|ProxyError"
+NETWORK_ERRORS = (
+    r"resolve|NewConnectionError|ConnectTimeout|timed out|unreachable|refused|ProxyError"
+)
 
 
 def uv_options(listed: str) -> list[str] | None:
@@ -139,8 +141,8 @@ class Setup:
         self.make()
         if self.call(str(Path(__file__).resolve()), "--check").returncode == 0:
             return  # another make was quicker
-        for left in (self.log, self.folder / ".stamp"):
-            left.unlink(missing_ok=True)
+        for leftover in (self.log, self.folder / ".stamp"):
+            leftover.unlink(missing_ok=True)
         self.call("--version")
         version = self.log.read_text(encoding="utf-8").strip()
         print(f"Setting up .venv with {version} (about a minute the first time) …", flush=True)
@@ -160,14 +162,14 @@ class Setup:
             return
         if (self.folder / "pyvenv.cfg").is_file():
             print("The environment in .venv is of another folder or Python: it is made anew.")
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-I", "-m", "venv", "--clear", str(self.folder)],
             capture_output=True, text=True,
         )  # fmt: skip
-        if done.returncode:
-            said = (done.stderr or done.stdout).strip().splitlines() or ["nothing"]
+        if process.returncode:
+            lines = (process.stderr or process.stdout).strip().splitlines() or ["nothing"]
             raise SetupError(
-                f"{sys.executable} cannot make a virtual environment (it says: {said[-1]}); on "
+                f"{sys.executable} cannot make a virtual environment (it says: {lines[-1]}); on "
                 "Debian: apt install python3-venv"
             )
 
@@ -178,11 +180,13 @@ class Setup:
             configured = (self.folder / "pyvenv.cfg").read_text(encoding="utf-8", errors="replace")
             # A script names its Python by the whole path: another one in a copy or after a move.
             script = (self.folder / "bin" / "pip").read_text(encoding="utf-8", errors="replace")
-            done = subprocess.run([self.python, "-I", "-c", code], capture_output=True, text=True)
+            process = subprocess.run(
+                [self.python, "-I", "-c", code], capture_output=True, text=True
+            )
         except OSError:
             return False
         version = re.search(r"^version = (\d+\.\d+)", configured, re.M)
-        same = version is not None and version[1] == done.stdout.strip()
+        same = version is not None and version[1] == process.stdout.strip()
         return same and f"{self.folder}/bin/python" in script
 
     def call(self, *words: str) -> subprocess.CompletedProcess:
@@ -213,7 +217,7 @@ class Setup:
         others = {name: value for name, value in os.environ.items() if not name.startswith("UV_")}
         try:
             with self.log.open("ab") as log:
-                done = subprocess.run(
+                process = subprocess.run(
                     [*command, "-r", "requirements.txt"], cwd=self.root, env=others,
                     stdout=log, stderr=log,
                 )  # fmt: skip
@@ -221,7 +225,7 @@ class Setup:
             return False
         finally:
             shutil.rmtree(fetched, ignore_errors=True)
-        return done.returncode == 0
+        return process.returncode == 0
 
     def install_by_pip(self) -> None:
         """Install the requirements with pip. Raises ``SetupError`` where it fails, with why."""
@@ -251,8 +255,8 @@ class Setup:
         if sys.platform != "linux":
             return
         build = f"torch=={self.torch()}+cpu"
-        done = self.pip("--no-compile", "--no-deps", *PATIENCE, "--index-url", CPU_INDEX, build)
-        if done.returncode:
+        process = self.pip("--no-compile", "--no-deps", *PATIENCE, "--index-url", CPU_INDEX, build)
+        if process.returncode:
             print(
                 f"PyTorch's build for processors is not within reach ({CPU_INDEX}): the one of "
                 "PyPI brings everything for graphics cards, too.",
@@ -277,11 +281,11 @@ class Setup:
 
     def reason(self) -> str:
         """Return why pip failed, in one sentence, and where the rest is to be read."""
-        said = self.log.read_text(encoding="utf-8", errors="replace")
-        errors = re.findall(r"^ERROR: (.*)", said, re.M) or said.strip().splitlines()[-1:]
-        if re.search(r"No space left|Disk quota", said):
+        log_text = self.log.read_text(encoding="utf-8", errors="replace")
+        errors = re.findall(r"^ERROR: (.*)", log_text, re.M) or log_text.strip().splitlines()[-1:]
+        if re.search(r"No space left|Disk quota", log_text):
             why = "the disk is full: make room, and run the same command again"
-        elif re.search(NO_NETWORK, said):
+        elif re.search(NETWORK_ERRORS, log_text):
             why = (
                 "the package index is not within reach: connect to a network (or name an index: "
                 "PIP_INDEX_URL), and run the same command again"
@@ -293,14 +297,14 @@ class Setup:
     def require_packages(self) -> None:
         """Raise ``SetupError`` where pip has put the packages elsewhere than into `.venv`."""
         code = "import attncourse, numpy, torch.version; print(attncourse.__file__, numpy.__file__)"
-        done = subprocess.run(
+        process = subprocess.run(
             [self.python, "-I", "-c", code], capture_output=True, text=True, cwd=self.root
         )
-        wanted = str(self.root / "attncourse" / "__init__.py"), str(self.folder)
-        if done.returncode or not all(place in done.stdout for place in wanted):
-            said = (done.stderr.strip().splitlines() or [done.stdout.strip()])[-1]
+        expected_paths = str(self.root / "attncourse" / "__init__.py"), str(self.folder)
+        if process.returncode or not all(place in process.stdout for place in expected_paths):
+            line = (process.stderr.strip().splitlines() or [process.stdout.strip()])[-1]
             raise SetupError(
-                f"The packages are not in {self.folder} ({said}): does pip's configuration name a "
+                f"The packages are not in {self.folder} ({line}): does pip's configuration name a "
                 "target or a prefix? pip config list shows it"
             )
 

@@ -33,7 +33,7 @@ def cache_of(course: Course) -> OutputCache:
     return OutputCache(course.root / "_build" / ".jupyter_cache")
 
 
-def forget(course: Course, pages: list[str]) -> None:
+def drop_outputs(course: Course, pages: list[str]) -> None:
     """Drop the outputs of these pages, of whatever text they had."""
     cache, ends = cache_of(course), tuple(f"/{page}.md" for page in pages)
     for record in cache.list_cache_records():
@@ -41,7 +41,7 @@ def forget(course: Course, pages: list[str]) -> None:
             cache.remove_cache(record.pk)
 
 
-def counted(pages: list[str]) -> str:
+def page_count_text(pages: list[str]) -> str:
     """Return how many pages there are, or the name of the only one."""
     return f"{len(pages)} pages" if len(pages) > 1 else pages[0]
 
@@ -72,7 +72,7 @@ def run_pages(course: Course) -> tuple[dict[str, str], dict[str, str]]:
             capture_output=True,
             check=False,
         )
-        print(f"Running {counted([paths[record.uri] for record in todo])} …", flush=True)
+        print(f"Running {page_count_text([paths[record.uri] for record in todo])} …", flush=True)
         config = yaml.safe_load((course.root / "_config.yml").read_text(encoding="utf-8"))
         limit = config["execute"]["timeout"]
         work = [ProcessData(record.pk, record.uri, cache, limit, False) for record in todo]
@@ -87,7 +87,7 @@ def run_pages(course: Course) -> tuple[dict[str, str], dict[str, str]]:
                     outcome[paths[uri]] = run
                     progress.done(f"{paths[uri]}: {run}")
             again = [page_work for page_work in work if page_work.uri in lost]
-            reasons = {uri: loss_of(uri, log, LOST) for uri in lost}
+            reasons = {uri: kernel_loss_reason(uri, log, LOST) for uri in lost}
             if lost:
                 shutil.copyfile(log, log.with_name("lost-kernels.log"))  # the next build's is empty
             for _, uri, run in pool.imap_unordered(PartedWorker(), again):
@@ -101,7 +101,7 @@ def run_pages(course: Course) -> tuple[dict[str, str], dict[str, str]]:
     return outcome, failures
 
 
-def loss_of(uri: str, log: Path, mark: str) -> str:
+def kernel_loss_reason(uri: str, log: Path, mark: str) -> str:
     """Return why a page's kernel was lost, as the page's process noted it in the log."""
     text = log.read_text(encoding="utf-8", errors="replace")
     notes = re.findall(rf"^{re.escape(mark + uri)}: (.*)", text, re.M)

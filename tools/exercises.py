@@ -50,7 +50,7 @@ GO_ON = "raises-exception"  # the tag with which *Run All* goes on after a cell 
 PROGRESS = (
     "## How far you are\n\nWhat the checks said when they were last run, and what comes next."
 )
-TABLE = 'from attncourse.checks import progress\n\nprogress("{stem}")'
+PROGRESS_CODE = 'from attncourse.checks import progress\n\nprogress("{stem}")'
 MARKER = r"<!-- (facts|hints): (\w+) -->((?:\n+\d+\. .+(?:\n {2,}.+)*)*)"  # and a list behind it
 CELL_ROLES = {  # of a graded cell, by its id's prefix: the short metadata that its source must have
     "": {"solution": True},
@@ -60,10 +60,10 @@ CELL_ROLES = {  # of a graded cell, by its id's prefix: the short metadata that 
 }
 
 
-OWN = "own_"  # begins the id of a graded cell that belongs to no exercise
+CUSTOM_PREFIX = "own_"  # begins the id of a graded cell that belongs to no exercise
 
 
-def split(grade_id: str, names: set[str]) -> tuple[str, str] | None:
+def split_grade_id(grade_id: str, names: set[str]) -> tuple[str, str] | None:
     """Return `check_mix` as (`check_`, `mix`), when mix is an exercise of the chapter."""
     for prefix in CELL_ROLES:
         if grade_id.startswith(prefix) and grade_id[len(prefix) :] in names:
@@ -82,7 +82,7 @@ def solved(course: Course, chapter: Chapter, exercises: dict[str, Exercise]) -> 
         metadata: dict[str, Any] = {}
         text = cell.source.strip("\n")
         if rubrics.is_question(short) and cell.cell_type == "markdown":
-            marks, text = rubrics.question(short, text, path)
+            marks, text = rubrics.question_cell(short, text, path)
             metadata = {"nbgrader": marks}
         elif short is not None:
             metadata = {"nbgrader": complete(short, exercises, path)}
@@ -98,7 +98,7 @@ def solved(course: Course, chapter: Chapter, exercises: dict[str, Exercise]) -> 
             metadata["tags"] = tags
         if cell.cell_type == "markdown":
             text = fill(text, exercises, seen, path)
-        new = colab.cell(number, cell.cell_type, text, metadata)
+        new = colab.notebook_cell(number, cell.cell_type, text, metadata)
         if short is not None:
             new.id = short["grade_id"]
         cells.append(new)
@@ -111,11 +111,11 @@ def solved(course: Course, chapter: Chapter, exercises: dict[str, Exercise]) -> 
     title, _, rest = cells[0].source.partition("\n")
     badge = course.badge(f"exercises/{chapter.folder}/{chapter.folder}.ipynb")
     cells[0].source = f"{title}\n\n{badge}\n{rest}".rstrip("\n")
-    cells.insert(1, colab.cell(0, "code", course.install(chapter.stem), colab.FOLDED))
+    cells.insert(1, colab.notebook_cell(0, "code", course.install(chapter.stem), colab.FOLDED))
     cells[1].id = "install"
     cells += [
-        colab.cell(len(cells), "markdown", PROGRESS, {}),
-        colab.cell(len(cells) + 1, "code", TABLE.format(stem=chapter.stem), {}),
+        colab.notebook_cell(len(cells), "markdown", PROGRESS, {}),
+        colab.notebook_cell(len(cells) + 1, "code", PROGRESS_CODE.format(stem=chapter.stem), {}),
     ]
     cells[-2].id, cells[-1].id = "progress-title", "progress"
     return colab.as_notebook(cells)
@@ -125,16 +125,16 @@ def fill(text: str, exercises: dict[str, Exercise], seen: set[str], path: str) -
     """Return a Markdown cell with its markers filled by what the checks know, its hints folded."""
 
     def filled(match: re.Match) -> str:
-        what, name, listed = match.groups()
-        marker = f"<!-- {what}: {name} -->"
+        kind, name, listed = match.groups()
+        marker = f"<!-- {kind}: {name} -->"
         if name not in exercises:
             raise CourseError(f"{path}: {marker}: the checks have no exercise {name!r}")
-        seen.add(f"{what}: {name}")
-        if what == "facts":
+        seen.add(f"{kind}: {name}")
+        if kind == "facts":
             return facts(exercises[name]) + listed
         if len(hints := items(listed)) < 2:
             raise CourseError(f"{path}: {marker}: expected two or more behind it: 1. …, 2. …")
-        return folded(hints)
+        return folded_hints(hints)
 
     return re.sub(MARKER, filled, text)
 
@@ -153,7 +153,7 @@ def items(listed: str) -> list[str]:
     return [" ".join(item.split()) for item in re.split(r"^\d+\. ", listed, flags=re.M)[1:]]
 
 
-def folded(hints: list[str]) -> str:
+def folded_hints(hints: list[str]) -> str:
     """Return hints that a reader unfolds one after the other."""
     return "\n\n".join(
         f"<details>\n<summary>Hint {i} of {len(hints)}</summary>\n\n{hint}\n\n</details>"
@@ -164,14 +164,14 @@ def folded(hints: list[str]) -> str:
 def complete(short: dict, exercises: dict[str, Exercise], path: str) -> dict:
     """Return nbgrader's full cell metadata from the few words in the source."""
     grade_id, names = short.get("grade_id", ""), set(exercises)
-    if grade_id.startswith(OWN):
-        return own(short, path)
-    known = split(grade_id, names)
+    if grade_id.startswith(CUSTOM_PREFIX):
+        return custom_test_metadata(short, path)
+    known = split_grade_id(grade_id, names)
     if known is None:
         raise CourseError(
             f"{path}: the grade_id {grade_id!r} is none of x, check_x, points_x, hidden_x "
             f"for an exercise x of attncourse.checks ({', '.join(sorted(names)) or 'none'}), "
-            f"and does not begin with {OWN}, as that of a graded cell of your own does"
+            f"and does not begin with {CUSTOM_PREFIX}, as that of a graded cell of your own does"
         )
     prefix, name = known
     worth = short.get("points")
@@ -181,7 +181,7 @@ def complete(short: dict, exercises: dict[str, Exercise], path: str) -> dict:
     if worth != (HIDDEN_POINTS if prefix == "hidden_" else None):
         raise CourseError(
             f"{path}: {grade_id}: a hidden cell is worth {HIDDEN_POINTS} point, the checks say "
-            f"what others are; for more points add a graded cell of your own, {OWN}{name}"
+            f"what others are; for more points add a graded cell of your own, {CUSTOM_PREFIX}{name}"
         )
     full = {"grade": False, "locked": False, "solution": False} | CELL_ROLES[prefix]
     full |= {"grade_id": grade_id, "schema_version": 3, "task": False}
@@ -190,11 +190,11 @@ def complete(short: dict, exercises: dict[str, Exercise], path: str) -> dict:
     return full
 
 
-def own(short: dict, path: str) -> dict:
+def custom_test_metadata(short: dict, path: str) -> dict:
     """Return the metadata of a graded test that an instructor has added, or raise."""
-    wanted = {"grade_id", "grade", "locked", "points"}
+    required_keys = {"grade_id", "grade", "locked", "points"}
     worth = short.get("points")
-    if set(short) != wanted or short["grade"] is not True or short["locked"] is not True:
+    if set(short) != required_keys or short["grade"] is not True or short["locked"] is not True:
         raise CourseError(
             f"{path}: {short['grade_id']}: a graded cell of your own has "
             f'"grade": true, "locked": true and its "points", got {short}'
@@ -226,10 +226,10 @@ def released(course: Course, answers: dict[str, str]) -> dict[str, str]:
 
 def digest(*parts: bytes) -> str:
     """Return one hash of all parts; the same bytes cut elsewhere have another."""
-    whole = hashlib.sha256()
+    hasher = hashlib.sha256()
     for part in parts:
-        whole.update(len(part).to_bytes(8) + part)
-    return whole.hexdigest()
+        hasher.update(len(part).to_bytes(8) + part)
+    return hasher.hexdigest()
 
 
 def replace(path: Path, text: str) -> None:
@@ -295,12 +295,12 @@ def known(course: Course, answers: dict[str, str]) -> str:
     facts_known = {
         "site": course.site,
         "exercises": known_exercises,
-        "questions": questions(course, answers),
+        "questions": question_points(course, answers),
     }
     return json.dumps(facts_known, indent=1) + "\n"
 
 
-def questions(course: Course, answers: dict[str, str]) -> dict[str, int]:
+def question_points(course: Course, answers: dict[str, str]) -> dict[str, int]:
     """Return the points of what a person marks, by chapter and name."""
     cells = {
         c.stem: json.loads(answers[c.folder])["cells"]
@@ -311,7 +311,7 @@ def questions(course: Course, answers: dict[str, str]) -> dict[str, int]:
     return {f"{s}.{m['grade_id']}": m["points"] for s, m in marks if rubrics.is_question(m)}
 
 
-def table(course: Course, index: colab.Index) -> str:
+def chapters_table(course: Course, index: colab.Index) -> str:
     """Return the README's table of chapters."""
     lines = ["| | chapter | page | exercises | in one piece |", "| --- | --- | --- | --- | --- |"]
     for chapter in course.chapters:
@@ -334,7 +334,7 @@ def in_one_piece(course: Course, chapter: Chapter, index: colab.Index) -> str:
     return f"[code]({course.site or ''}{chapter.page}.{'html' if course.site else 'md'}#{place})"
 
 
-def generate(course: Course) -> tuple[dict[str, str], list[str]]:
+def generated_files(course: Course) -> tuple[dict[str, str], list[str]]:
     """Return every generated file's text by its path, and why others cannot be made."""
     by_stem: dict[str, dict[str, Exercise]] = {}
     for exercise in exercises().values():
@@ -365,7 +365,7 @@ def generate(course: Course) -> tuple[dict[str, str], list[str]]:
     readme = (course.root / "README.md").read_text(encoding="utf-8")
     if START in readme and END in readme:
         between = re.compile(f"{START}.*{END}", re.DOTALL)
-        text = f"{START}\n{table(course, index)}\n{END}"
+        text = f"{START}\n{chapters_table(course, index)}\n{END}"
         files["README.md"] = between.sub(lambda _: text, readme, count=1)
     else:
         problems.append(f"README.md has no lines {START} and {END} for the table of chapters")
@@ -427,7 +427,7 @@ def main() -> int:
     started = time.perf_counter()
     try:
         course = load(arguments.root.resolve())
-        files, problems = generate(course)
+        files, problems = generated_files(course)
     except CourseError as error:
         print(error, file=sys.stderr)
         return 2

@@ -7,7 +7,7 @@ system's for the work below. Another one must be faster by a tenth, and able to 
 import subprocess
 import sys
 
-PLACES = ("/usr/bin/python3", "/usr/local/bin/python3")
+PYTHON_PATHS = ("/usr/bin/python3", "/usr/local/bin/python3")
 WORK = """
 import ensurepip, sys, time, venv
 
@@ -24,23 +24,23 @@ print(*sys.version_info[:2], min(once() for _ in range(5)))
 def measured(python):
     """Return a Python's version and the seconds of some work; None where it is not fit."""
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [python, "-I", "-c", WORK], capture_output=True, text=True, timeout=30, check=True
         )
-        major, minor, seconds = done.stdout.split()
+        major, minor, seconds = process.stdout.split()
     except (OSError, ValueError, subprocess.SubprocessError):
         return None
     return (int(major), int(minor)), float(seconds)
 
 
-def fastest(usual, places=PLACES, measured=measured):
+def fastest(usual, paths=PYTHON_PATHS, measured=measured):
     """Return the usual Python, or one of its version that takes less than 9/10 of its time."""
-    here = measured(usual)
-    if here is None:
+    usual_result = measured(usual)
+    if usual_result is None:
         return usual
-    version, least = here
+    version, least = usual_result
     best = usual
-    for place in places:
+    for place in paths:
         seconds_measured = measured(place)
         if (
             seconds_measured

@@ -28,7 +28,7 @@ from output_cache import OutputCache
 
 MALLOPT = {"MALLOC_MMAP_THRESHOLD_": -3, "MALLOC_TRIM_THRESHOLD_": -1}  # numbers of malloc.h
 LOST = "Lost kernel: "  # with which its line in the log begins
-GOES_ON = "raises-exception"  # nbclient's tag for a cell that may end in an error
+RAISES_EXCEPTION_TAG = "raises-exception"  # nbclient's tag for a cell that may end in an error
 # PyTorch's optimizers and some of its operations load its compiler, which takes 1.5 s: six pages of
 # the book would. Where no more than these are to run, each that needs it loads it itself.
 FEW_PAGES = 3
@@ -84,8 +84,8 @@ class PartedWorker(ExecutionWorkerLocalMProc):
                 )
         except Exception as error:
             ended = f"; {kernel.ending()}" if kernel else ""
-            said = " ".join(f"{type(error).__name__}: {error}".split())
-            print(f"\n{LOST}{project_nb.uri}: {said}{ended}", file=sys.stderr, flush=True)
+            error_text = " ".join(f"{type(error).__name__}: {error}".split())
+            print(f"\n{LOST}{project_nb.uri}: {error_text}{ended}", file=sys.stderr, flush=True)
             raise
 
 
@@ -102,12 +102,12 @@ def checks_that_may_fail(page: NotebookNode) -> Iterator[NotebookNode]:
 
     checks = [cell for cell in page.cells if PROSE_TAG in cell.metadata.get("tags", [])]
     for cell in checks:
-        cell.metadata["tags"].append(GOES_ON)
+        cell.metadata["tags"].append(RAISES_EXCEPTION_TAG)
     try:
         yield page
     finally:
         for cell in checks:
-            cell.metadata["tags"].remove(GOES_ON)
+            cell.metadata["tags"].remove(RAISES_EXCEPTION_TAG)
 
 
 class KernelProcess:
@@ -181,8 +181,10 @@ def become_kernel(options: list[str], cwd: str, env: dict[str, str]) -> None:
     os.environ.update(env)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     keep_memory()
-    here = str(Path(__file__).resolve().parent)
-    sys.path = [place for place in sys.path if place != here]  # no tool is a page's to import
+    tools_folder = str(Path(__file__).resolve().parent)
+    sys.path = [
+        place for place in sys.path if place != tools_folder
+    ]  # no tool is a page's to import
     sys.argv = ["ipykernel_launcher", *options, f"--IPKernelApp.parent_handle={os.getppid()}"]
     launch_new_instance()
     os._exit(0)

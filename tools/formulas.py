@@ -29,7 +29,7 @@ MACROS = {"query": "query", "key": "key", "val": "value", "weight": "weight"}
 MACRO = re.compile(rf"\\({'|'.join(MACROS)})(?![A-Za-z])\s*")
 
 
-def plain(text: str) -> str:
+def with_plain_macros(text: str) -> str:
     r"""Return the text with each macro as TeX that every notebook draws: ``{\color{#1a7fc1}{Q}}``.
 
     The outer braces are for programs in which ``\color`` colours all that follows, the inner ones
@@ -39,24 +39,24 @@ def plain(text: str) -> str:
     match = MACRO.search(text)
     if match is None:
         return text
-    end = closing(text, match.end())
+    end = closing_brace(text, match.end())
     color = IN_NOTEBOOKS[MACROS[match[1]]]
-    inside = "{" + plain(text[match.end() + 1 : end]) + "}"
+    inside = "{" + with_plain_macros(text[match.end() + 1 : end]) + "}"
     drawn = rf"{{\color{{{color}}}{inside}}}" if color else inside
-    return text[: match.start()] + drawn + plain(text[end + 1 :])
+    return text[: match.start()] + drawn + with_plain_macros(text[end + 1 :])
 
 
 def wrong_place(text: str) -> int:
     """Return where a macro begins whose braces are missing or stay open; -1 if there is none."""
     for match in MACRO.finditer(text):
         try:
-            closing(text, match.end())
+            closing_brace(text, match.end())
         except ValueError:
             return match.start()
     return -1
 
 
-def closing(text: str, start: int) -> int:
+def closing_brace(text: str, start: int) -> int:
     """Return the place of the brace that closes the one at `start`."""
     if not text.startswith("{", start):
         raise ValueError(f"expected braces after a macro, came {text[start:][:20]!r}")
@@ -84,7 +84,9 @@ def one_piece(match: re.Match) -> str:
 
 
 # A formula as Sphinx writes it, and the TeX in it; amsmath's environments stand for themselves.
-WRITTEN = re.compile(r'(<(span|div) class="[^"]*\bmath\b[^"]*"[^>]*>)(.*?)(</\2>)', re.DOTALL)
+FORMULA_MARKUP = re.compile(
+    r'(<(span|div) class="[^"]*\bmath\b[^"]*"[^>]*>)(.*?)(</\2>)', re.DOTALL
+)
 TEX = re.compile(r"\\\((?P<line>.*)\\\)|\\\[(?P<alone>.*)\\\]|(?P<ams>\\begin\{.*\})", re.DOTALL)
 
 
@@ -94,7 +96,7 @@ def artist() -> subprocess.Popen:
     from playwright._impl._driver import compute_driver_executable
 
     node, _ = compute_driver_executable()
-    macros = {name: [rf"\class{{attn-{what}}}{{#1}}", 1] for name, what in MACROS.items()}
+    macros = {name: [rf"\class{{attn-{role}}}{{#1}}", 1] for name, role in MACROS.items()}
     script = Path(__file__).parent / "web" / "formulas.js"
     command = [node, script, library("mathjax") / "es5", json.dumps(macros)]
     return subprocess.Popen(
@@ -102,7 +104,7 @@ def artist() -> subprocess.Popen:
     )
 
 
-def draw(formulas: list[tuple[str, bool]]) -> tuple[list[dict[str, str]], dict[str, str]]:
+def draw_formulas(formulas: list[tuple[str, bool]]) -> tuple[list[dict[str, str]], dict[str, str]]:
     """Return each formula's markup, or what is wrong with it, and all glyphs' paths by id."""
     mathjax = artist()
     print(json.dumps(formulas), file=mathjax.stdin, flush=True)
@@ -113,9 +115,9 @@ def draw(formulas: list[tuple[str, bool]]) -> tuple[list[dict[str, str]], dict[s
     return answer["drawn"], answer["glyphs"]
 
 
-def drawn(html: str, complain=LOG.warning) -> str:
+def page_with_formulas(html: str, complain=LOG.warning) -> str:
     """Return the page with its formulas drawn; what is no TeX is reported and stays."""
-    formulas_written = [(match, TEX.search(match[3])) for match in WRITTEN.finditer(html)]
+    formulas_written = [(match, TEX.search(match[3])) for match in FORMULA_MARKUP.finditer(html)]
     formulas_written = [(match, tex) for match, tex in formulas_written if tex]
     if not formulas_written:
         return html
@@ -123,7 +125,7 @@ def drawn(html: str, complain=LOG.warning) -> str:
         (unescape(tex[tex.lastgroup or 0]).strip(), tex.lastgroup != "line")
         for _, tex in formulas_written
     ]
-    pictures, glyphs = draw(requests)
+    pictures, glyphs = draw_formulas(requests)
     parts, end = [], 0
     for (match, tex), (source, _), picture in zip(
         formulas_written, requests, pictures, strict=True
@@ -149,7 +151,9 @@ def drawn(html: str, complain=LOG.warning) -> str:
 def finish(app, page, template, context, doctree):
     """Draw the formulas of a page once it is made: no script has to come for them."""
     if "body" in context:
-        context["body"] = drawn(glued(context["body"]), lambda text: LOG.warning(f"{page}: {text}"))
+        context["body"] = page_with_formulas(
+            glued(context["body"]), lambda text: LOG.warning(f"{page}: {text}")
+        )
     context["script_files"] = [
         script
         for script in context.get("script_files", [])

@@ -17,19 +17,19 @@ from docstring_formulas import formula
 from attncourse.checks.index import index
 from attncourse.figures.signature import GLUE, parameters, shape_line
 
-MARK = "<!-- functions -->"
-CODE = re.compile(r"``(.+?)``", re.DOTALL)
+FUNCTIONS_MARK = "<!-- functions -->"
+INLINE_CODE = re.compile(r"``(.+?)``", re.DOTALL)
 
 
 def fill_in(app, page: str, source: list[str]) -> None:
     """Put the entries in the place of the mark, before the page is read."""
-    if MARK not in source[0]:
+    if FUNCTIONS_MARK not in source[0]:
         return
     course = loaded(Path(app.srcdir))
     for chapter in course.chapters:
         app.env.note_dependency(str(module_path(course, chapter)))
     sections = [section(course, chapter) for chapter in course.chapters]
-    source[0] = source[0].replace(MARK, "\n\n".join(sections))
+    source[0] = source[0].replace(FUNCTIONS_MARK, "\n\n".join(sections))
 
 
 def module_path(course: Course, chapter: Chapter) -> Path:
@@ -45,7 +45,7 @@ def section(course: Course, chapter: Chapter) -> str:
         raise ValueError(f"{chapter.page}.md has no title")
     code = module_path(course, chapter).read_text(encoding="utf-8")
     entries = [
-        entry(code, node, chapter)
+        function_entry(code, node, chapter)
         for node in ast.parse(code).body
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and is_public(node.name)
     ]
@@ -62,20 +62,20 @@ def is_public(name: str) -> bool:
     return not name.startswith(("_", "require_"))
 
 
-def entry(code: str, node: ast.FunctionDef | ast.ClassDef, chapter: Chapter) -> str:
+def function_entry(code: str, node: ast.FunctionDef | ast.ClassDef, chapter: Chapter) -> str:
     """Return a function, or a class with its methods, as directives of Sphinx's Python domain."""
     if isinstance(node, ast.FunctionDef):
-        return directive("py:function", 3, signature(code, node), node, chapter)
+        return domain_directive("py:function", 3, signature(code, node), node, chapter)
     methods = [part for part in node.body if isinstance(part, ast.FunctionDef)]
     inits = [method for method in methods if method.name == "__init__"]
     head = signature(code, inits[0], node.name) if inits else node.name
     members = [
-        directive("py:method", 3, signature(code, method), method)
+        domain_directive("py:method", 3, signature(code, method), method)
         for method in methods
         if is_public(method.name) and not has_decorator(method, "property")
         if ast.get_docstring(method)
     ]
-    return directive("py:class", 4, head, node, chapter, members)
+    return domain_directive("py:class", 4, head, node, chapter, members)
 
 
 def has_decorator(node: ast.FunctionDef, name: str) -> bool:
@@ -89,7 +89,7 @@ def signature(code: str, node: ast.FunctionDef, name: str = "") -> str:
     return f"{name or node.name}({', '.join(' '.join(part.split()) for part in names)})"
 
 
-def directive(
+def domain_directive(
     kind: str,
     colons: int,
     head: str,
@@ -103,10 +103,10 @@ def directive(
     if chapter is not None:
         lines.append(f":module: attncourse.{chapter.stem}")
     lines.append("")
-    said = shape_line(node) if isinstance(node, ast.FunctionDef) else ""
-    if said:
-        said = said.replace(GLUE, " ").replace("->", "→")
-        lines += [f"returns `{said[2:]}`" if said.startswith("→ ") else f"`{said}`", ""]
+    shapes = shape_line(node) if isinstance(node, ast.FunctionDef) else ""
+    if shapes:
+        shapes = shapes.replace(GLUE, " ").replace("->", "→")
+        lines += [f"returns `{shapes[2:]}`" if shapes.startswith("→ ") else f"`{shapes}`", ""]
     lines += [as_markdown(ast.get_docstring(node) or ""), ""]
     if chapter is not None and (place := place_of_exercise(chapter, node.name)):
         lines += [f'An exercise of <a href="{escape(place)}">chapter {chapter.number}</a>.', ""]
@@ -126,7 +126,7 @@ def as_markdown(docstring: str) -> str:
     paragraphs = []
     for paragraph in re.split(r"\n\s*\n", docstring.strip()):
         text = " ".join(paragraph.split())
-        pieces = CODE.split(text)  # text, code, text, …
+        pieces = INLINE_CODE.split(text)  # text, code, text, …
         for place, piece in enumerate(pieces):
             pieces[place] = as_code(piece) if place % 2 else as_text(piece)
         paragraphs.append("".join(pieces))

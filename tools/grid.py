@@ -50,10 +50,10 @@ from attncourse.checks.trying.outcome import Outcome, copy_of, is_tensor, is_unc
 from attncourse.checks.trying.trials import draw
 
 SEED = 0
-SEQUENCES = ("m", "n")  # axes of tokens, in the annotations
-LENGTHS = {"n_heads": "h", "n_kv_heads": "h_kv"}  # counts that are the length of an axis
+SEQUENCE_AXES = ("m", "n")  # axes of tokens, in the annotations
+AXES_BY_ARGUMENT = {"n_heads": "h", "n_kv_heads": "h_kv"}  # counts that are the length of an axis
 LONG, TINY, HUGE, SPREAD = 17, 1e-6, 1e6, 1000.0
-RANKS = ("one batch axis", "two batch axes", "three batch axes")
+BATCH_AXES_NAMES = ("one batch axis", "two batch axes", "three batch axes")
 
 FUNCTION_CALLERS = (
     call_it,
@@ -108,7 +108,7 @@ class Argument:
     @property
     def length(self) -> str | None:
         """The axis that a whole number is the length of."""
-        name = LENGTHS.get(self.name, self.name)
+        name = AXES_BY_ARGUMENT.get(self.name, self.name)
         counts = self.axes is None and not self.real
         return name if counts and name.split("_")[0] in ("d", "h") else None
 
@@ -241,14 +241,14 @@ def family(weight: str) -> str:
 
 def cells_of(use: Use) -> Iterator[str]:
     """Yield the kinds of input that one call is an example of."""
-    arrays = {n: copy_of(use.values[n]) for n, a in use.arguments.items() if is_array(use, n)}
+    arrays = {n: copy_of(use.values[n]) for n, a in use.arguments.items() if has_array(use, n)}
     sizes, batch = sizes_of(use, arrays)
     yield from cells_of_shapes(sizes, batch, arrays)
     for name, array in arrays.items():
         if use.arguments[name].numbers:
             yield from cells_of_numbers(name, numbers_of(array))
     yield from (TWO_AXES.format(n) for n, a in arrays.items() if of_two_axes(n, a, batch))
-    yield from (SQUARE.format(n) for n, a in arrays.items() if is_mask(n) and lopsided(a))
+    yield from (SQUARE.format(n) for n, a in arrays.items() if is_mask_name(n) and lopsided(a))
     yield from cells_of_parameters(use, arrays)
     where = f" to {use.method}" if use.method else ""
     yield from cells_of_options(use.arguments, use.values, where)
@@ -257,7 +257,7 @@ def cells_of(use: Use) -> Iterator[str]:
     yield from (f"a gradient on {name} alone" for name in use.alone)
 
 
-def is_array(use: Use, name: str) -> bool:
+def has_array(use: Use, name: str) -> bool:
     """True if a use has an array for an argument that may have one."""
     value = use.values.get(name)
     return use.arguments[name].axes is not None and (
@@ -277,8 +277,8 @@ def sizes_of(use: Use, arrays: dict[str, Any]) -> tuple[dict[str, int], tuple[in
         if core < 0 or (core and not argument.batched):
             continue
         pairs = zip(axes, shape[core:], strict=True)
-        sizes |= {LENGTHS.get(axis, axis): n for axis, n in pairs if axis.isidentifier()}
-        if not is_mask(argument.name):
+        sizes |= {AXES_BY_ARGUMENT.get(axis, axis): n for axis, n in pairs if axis.isidentifier()}
+        if not is_mask_name(argument.name):
             batch = max(batch, shape[:core], key=len)
     for name, value in (use.built | use.values).items():
         axis = Argument(name).length
@@ -292,10 +292,10 @@ def cells_of_shapes(
 ) -> Iterator[str]:
     """Yield the cells that the shapes of a case fill."""
     if 1 <= len(batch) <= 3:
-        yield RANKS[len(batch) - 1]
+        yield BATCH_AXES_NAMES[len(batch) - 1]
         if any(not contiguous(array) for array in arrays.values()):
-            yield RANKS[len(batch) - 1] + ", not contiguous"
-    for axis in SEQUENCES:
+            yield BATCH_AXES_NAMES[len(batch) - 1] + ", not contiguous"
+    for axis in SEQUENCE_AXES:
         length = sizes.get(axis, 0)
         yield from (f"{axis} of {n}" for n in (1, 2) if length == n)
         if length >= LONG:
@@ -338,8 +338,8 @@ def cells_of_numbers(name: str, array: np.ndarray) -> Iterator[str]:
         yield "a row of very small numbers"
     if (largest >= HUGE).any():
         yield "a row of very large numbers"
-    whole = np.abs(rows).sum(-1)
-    if ((np.abs(rows.sum(-1)) <= 1e-6 * whole) & (whole > 0)).any():
+    row_sums = np.abs(rows).sum(-1)
+    if ((np.abs(rows.sum(-1)) <= 1e-6 * row_sums) & (row_sums > 0)).any():
         yield "entries that cancel"
 
 
@@ -348,7 +348,7 @@ TWO_AXES = "{} of two axes, in a batch as long as the first"  # which is no (bat
 
 def of_two_axes(name: str, array: Any, batch: tuple[int, ...]) -> bool:
     """True if an argument is a mask of two axes whose rows could be a batch."""
-    alone = is_mask(name) and len(array.shape) == 2 and len(batch) == 1
+    alone = is_mask_name(name) and len(array.shape) == 2 and len(batch) == 1
     return alone and batch[0] == array.shape[0] > 1
 
 
@@ -370,7 +370,7 @@ def lopsided(array: Any) -> bool:
     return square and not np.array_equal(numbers, numbers.swapaxes(-1, -2))
 
 
-def is_mask(name: str) -> bool:
+def is_mask_name(name: str) -> bool:
     """True if an argument's name says that it is a mask."""
     return name.endswith("mask")
 
@@ -423,19 +423,21 @@ class Allowed:
         self.numbers = [a for a in self.arrays if a.numbers]
         self.batched = any(a.batched for a in self.arrays)
         counts = [*self.built.values(), *self.named.values()]
-        self.axes = axes_of([*self.arrays, self.returned], counts)
+        self.axes = axis_names([*self.arrays, self.returned], counts)
         self.weights = list(dict.fromkeys(family(name) for use in self.uses for name in use.state))
 
 
 def of_batches(of: Allowed) -> Iterator[str]:
     """Yield the cells of batch axes that an exercise owes."""
     if of.batched:
-        yield from (rank + layout for rank in RANKS for layout in ("", ", not contiguous"))
+        yield from (
+            rank + layout for rank in BATCH_AXES_NAMES for layout in ("", ", not contiguous")
+        )
 
 
 def of_lengths(of: Allowed) -> Iterator[str]:
     """Yield the cells of lengths that an exercise owes."""
-    for axis in SEQUENCES:
+    for axis in SEQUENCE_AXES:
         if axis in of.axes:
             yield from (f"{axis} of 1", f"{axis} of 2", f"{axis} of {LONG} or more")
     lengths = [*of.axes, "batch"] if of.batched else [*of.axes]
@@ -491,7 +493,7 @@ def of_calls(of: Allowed) -> Iterator[str]:
 
 def of_masks(of: Allowed) -> Iterator[str]:
     """Yield the cells of masks that an exercise owes."""
-    masks = [a.name for a in of.arrays if is_mask(a.name)] if of.batched else []
+    masks = [a.name for a in of.arrays if is_mask_name(a.name)] if of.batched else []
     yield from (cell.format(name) for cell in (TWO_AXES, SQUARE) for name in masks)
 
 
@@ -531,10 +533,13 @@ def may_be_zero(exercise: Exercise, argument: Argument) -> bool:
     return True
 
 
-def axes_of(arrays: list[Argument], counts: list[Argument]) -> list[str]:
+def axis_names(arrays: list[Argument], counts: list[Argument]) -> list[str]:
     """Return the names of the axes, each once."""
     names = [
-        LENGTHS.get(axis, axis) for a in arrays for axis in a.axes or () if axis.isidentifier()
+        AXES_BY_ARGUMENT.get(axis, axis)
+        for a in arrays
+        for axis in a.axes or ()
+        if axis.isidentifier()
     ]
     return list(dict.fromkeys([*names, *(a.length for a in counts if a.length)]))
 
@@ -554,7 +559,7 @@ RARE = (
 SAYING = {"a row of very large *": ("large", "far"), "* of 0": ("no ", "of 0"), "* of 1": ("one",)}
 
 
-def mixed(exercise: Exercise) -> dict[str, set[str]]:
+def costly_rare_kinds(exercise: Exercise) -> dict[str, set[str]]:
     """Return the rare kinds of input that cost more than a point, by the criteria that they cost.
 
     An answer that is wrong for one rare kind of input alone is nearly right: such cases stand in a
@@ -583,7 +588,7 @@ def words_for(kind: str) -> tuple[str, ...]:
 
 def rare_cells(use: Use) -> set[str]:
     """Return the kinds of input that a call is an example of and that are seldom met."""
-    arrays = {n: copy_of(use.values[n]) for n, a in use.arguments.items() if is_array(use, n)}
+    arrays = {n: copy_of(use.values[n]) for n, a in use.arguments.items() if has_array(use, n)}
     sizes, _ = sizes_of(replace(use, returned=Argument("")), arrays)
     short = (f"{axis} of {n}" for axis, n in sizes.items() if n < 2 and axis != "c")  # grey images
     cells = {*cells_of(use), *short}
@@ -682,7 +687,7 @@ class GridReport:
     stale: tuple[str, ...]
 
 
-def report(exercise: Exercise) -> GridReport:
+def missing_kinds(exercise: Exercise) -> GridReport:
     """Return the kinds of cases that an exercise lacks, and stale exclusions."""
     cells, covered_cells = owed(exercise), covered(exercise)
     lacking = [cell for cell in cells if cell not in covered_cells]
@@ -704,7 +709,7 @@ def report(exercise: Exercise) -> GridReport:
 def main(stems: list[str]) -> None:
     """Print what the exercises of these chapters owe and do not cover."""
     for exercise in (e for stem in stems for e in chapter(stem)):
-        exercise_report, cases = report(exercise), len(draw(exercise, SEED))
+        exercise_report, cases = missing_kinds(exercise), len(draw(exercise, SEED))
         print(f"{exercise.target}: {cases} cases, {len(exercise_report.missing)} kinds missing")
         for cell in exercise_report.missing:
             print(f"    {cell}")

@@ -18,11 +18,11 @@ from pathlib import Path
 THEMES = ("pydata_sphinx_theme", "sphinx_book_theme")
 OUR_OWN = "\uf059"  # the question mark of a quiz, see attncourse.css
 # Font Awesome's families: their names in styles, the file, the classes that choose each.
-FAMILIES = (
+ICON_FAMILIES = (
     ("Free", "solid", "fa-solid-900", 900, ".fa, .fas, .fa-solid"),
     ("Brands", "brands", "fa-brands-400", 400, ".fab, .fa-brands"),
 )
-RULES = """/* From Font Awesome Free, fontawesome.com (icons: CC BY 4.0, fonts: SIL OFL 1.1). */
+STYLES = """/* From Font Awesome Free, fontawesome.com (icons: CC BY 4.0, fonts: SIL OFL 1.1). */
 :is(.fa, .fas, .fab, .fa-solid, .fa-brands) {
   display: inline-block; font-style: normal; font-variant: normal; line-height: 1;
   text-rendering: auto; -webkit-font-smoothing: antialiased;
@@ -51,10 +51,10 @@ def style_sheet() -> str:
         (awesome / "css" / "all.min.css").read_text(encoding="utf-8"),
     )
     all_of_it = {name: code for names, code in named for name in re.findall("fa-[a-z-]+", names)}
-    shown = {n: chr(int(all_of_it[n], 16)) for n in names_in(roots) if n in all_of_it}
+    shown = {n: chr(int(all_of_it[n], 16)) for n in icon_names(roots) if n in all_of_it}
     signs = set(shown.values()) | signs_in(roots) | {OUR_OWN}
-    parts = [RULES]
-    for family, short, file, weight, classes in FAMILIES:
+    parts = [STYLES]
+    for family, short, file, weight, classes in ICON_FAMILIES:
         data = base64.b64encode(subset(awesome / "webfonts" / f"{file}.ttf", signs)).decode()
         parts.append(
             f':root {{ --fa-font-{short}: normal {weight} 1em/1 "Font Awesome 6 {family}"; }}\n'
@@ -67,7 +67,7 @@ def style_sheet() -> str:
     return "".join(parts)
 
 
-def names_in(roots: list[Path]) -> list[str]:
+def icon_names(roots: list[Path]) -> list[str]:
     """Return the signs that the themes' templates and programs put on a page by name."""
     files = [f for root in roots for f in root.rglob("*") if f.suffix in (".html", ".py")]
     text = "".join(path.read_text(encoding="utf-8") for path in sorted(files))

@@ -21,7 +21,7 @@ from attncourse.figures import style
 from attncourse.figures.panels import PANEL
 
 INK, PAPER = "currentColor", "var(--pst-color-background)"
-NAMED = {
+CSS_COLOURS = {
     style.INK: INK,
     style.PAPER: PAPER,
     style.DEEP: "var(--attn-deep)",
@@ -36,7 +36,7 @@ NAMED = {
 }
 # Of a figure's own size: on a wide screen at most, and a panel at least before it goes below.
 LARGEST, SMALLEST = 1.15, 0.86
-PIXELS = 4 / 3  # of CSS, in a point
+PIXELS_PER_POINT = 4 / 3  # of CSS, in a point
 HARDLY = 16  # of 255: so little do a grey's red, green and blue differ
 COLOUR = re.compile(r"(?<!url\()#[0-9a-f]{6}\b")
 
@@ -68,9 +68,9 @@ def inline(svg: str, name: str, alt: str) -> str:
     rename(root, name)
     if not parts:
         box = tuple(float(part) for part in root.attrib["viewBox"].split())
-        look = f"max-width:{LARGEST * PIXELS * box[2]:.0f}px"
-        return written(picture(list(root), box, look, {"role": "img", "aria-label": alt}))
-    return written(flowing(root, parts, alt))
+        look = f"max-width:{LARGEST * PIXELS_PER_POINT * box[2]:.0f}px"
+        return svg_text(svg_element(list(root), box, look, {"role": "img", "aria-label": alt}))
+    return svg_text(flowing(root, parts, alt))
 
 
 def local(name: str) -> str:
@@ -103,8 +103,8 @@ def recolour(element: Element, pictured: bool = False) -> None:
 def colour(code: str, pictured: bool) -> str:
     """Return a colour as one that follows the page's, where it is a shade of grey."""
     red, green, blue = (int(code[i : i + 2], 16) for i in (1, 3, 5))
-    if code in NAMED:
-        return NAMED[code]
+    if code in CSS_COLOURS:
+        return CSS_COLOURS[code]
     if pictured or not red == green == blue:
         return code
     share = round(100 * (255 - red) / 255)
@@ -128,19 +128,19 @@ def area(panel: Element) -> tuple[float, float, float, float]:
 def flowing(root: Element, parts: dict, alt: str) -> Element:
     """Return the panels as pictures beside and below each other; shared parts go into the first."""
     columns = len({round(box[0]) for box in parts.values()})
-    widths = [PIXELS * box[2] for box in parts.values()]
+    widths = [PIXELS_PER_POINT * box[2] for box in parts.values()]
     most = LARGEST
     if len(parts) > columns:  # one more must not fit
         most = min(LARGEST, SMALLEST * (columns + 1) / columns - 0.01)
-    whole = most * sum(widths[:columns]) + 8 * (columns - 1)
-    look = f"max-width:{whole:.0f}px"
+    total_width = most * sum(widths[:columns]) + 8 * (columns - 1)
+    look = f"max-width:{total_width:.0f}px"
     box = Element("div", {"class": "attn-plots", "role": "img", "aria-label": alt, "style": look})
     for (panel, place), width in zip(parts.items(), widths, strict=True):
         look = (
             f"flex:{width:.0f} 1 min(100%,{SMALLEST * width:.0f}px);"
             f"max-width:{LARGEST * width:.0f}px"
         )
-        box.append(picture(list(panel), place, look, {}))
+        box.append(svg_element(list(panel), place, look, {}))
         panel.clear()
     shared, outside = [], []
     sort(root, shared, outside)
@@ -164,7 +164,7 @@ def sort(element: Element, shared: list[Element], outside: list[Element]) -> Non
             outside.append(child)
 
 
-def picture(parts: list[Element], box: tuple, look: str, more: dict[str, str]) -> Element:
+def svg_element(parts: list[Element], box: tuple, look: str, more: dict[str, str]) -> Element:
     """Return parts of a figure as an SVG element of their own."""
     view = " ".join(f"{side:.1f}" for side in box)
     svg = Element("svg", {"class": "attn-plot", "viewBox": view, "style": look, **more})
@@ -175,7 +175,7 @@ def picture(parts: list[Element], box: tuple, look: str, more: dict[str, str]) -
     return svg
 
 
-def written(element: Element) -> str:
+def svg_text(element: Element) -> str:
     """Return an element as text, without space between its parts."""
     for part in element.iter():
         part.text = part.tail = None

@@ -31,18 +31,18 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BIN = ROOT / ".venv" / "bin"
 LIMIT, WHOLE_LIMIT = 180, 7200  # seconds for a command
-LIMITS = {"set-up": 1800, "some tests": 900}  # the first fetches up to 2.8 GB
-NOBODY = 65534
+STEP_LIMITS = {"set-up": 1800, "some tests": 900}  # the first fetches up to 2.8 GB
+NOBODY_UID = 65534
 QUICK = ("doctor", "check", "grade")
 SOME_TESTS = [
     str(ROOT / "tests" / name)
     for name in ("test_mixing.py", "grading/test_two_at_once.py", "grading/test_grading.py")
 ]
 SIXTEEN = "import os; os.cpu_count = lambda: 16; os.sched_getaffinity = lambda _: set(range(16))"
-STUDENT = ("set-up", "a student's check", "all references")
+STUDENT_STEPS = ("set-up", "a student's check", "all references")
 # Where a Python of a version may be, and those that conda and uv bring, below the home.
-VERSIONS = ("3.11", "3.12", "3.13", "3.14")
-PYTHONS = {version: (f".pyenv/versions/{version}.*/bin/python",) for version in VERSIONS} | {
+PYTHON_VERSIONS = ("3.11", "3.12", "3.13", "3.14")
+PYTHONS = {version: (f".pyenv/versions/{version}.*/bin/python",) for version in PYTHON_VERSIONS} | {
     "of conda": tuple(f"{name}3/bin/python" for name in ("miniconda", "miniforge", "anaconda")),
     "of uv": (".local/share/uv/python/cpython-3.*/bin/python3",),
 }
@@ -120,7 +120,7 @@ MACHINE_STATES = (
         "home on a full disk",
         before=(*PRIVATE_MOUNTS, 'mount -t tmpfs -o size=4k none "$HOME"; exec "$@"', "sh"),
     ),
-    *(State(f"Python {which}", STUDENT, python=which) for which in PYTHONS),
+    *(State(f"Python {which}", STUDENT_STEPS, python=which) for which in PYTHONS),
 )
 
 
@@ -232,7 +232,7 @@ class Machine:
             self.hide(name)
         if state.nobody:
             folder.chmod(0o755)
-            subprocess.run(["chown", "-R", str(NOBODY), str(folder)], check=True)
+            subprocess.run(["chown", "-R", str(NOBODY_UID), str(folder)], check=True)
 
     def make_course(self) -> None:
         """Copy the sample class's course, with two of its students."""
@@ -282,7 +282,7 @@ class Machine:
         python = interpreter(self.state.python) if self.state.python else sys.executable
         known = {"course": self.course, "python": python, "copy": self.folder / "copy"}
         words = [word.format(**known) for word in shlex.split(COMMANDS[command])]
-        user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+        user = ["setpriv", f"--reuid={NOBODY_UID}", f"--regid={NOBODY_UID}", "--clear-groups"]
         return [*(user if self.state.nobody else ()), *self.state.before, *words]
 
     def run(self, command: str, limit: float, jailed: bool) -> CommandRun:
@@ -301,14 +301,14 @@ class Machine:
                 process.wait()
                 status = None
             out.seek(0)
-            said = out.read().decode("utf-8", "replace")
+            output = out.read().decode("utf-8", "replace")
         after = user_files(self.home)
         written = tuple(sorted(n for n, at in after.items() if before.get(n) != at))
-        said = re.sub(r"\x1b\[[\d;]*m", "", said)
-        return CommandRun(command, status, said, time.monotonic() - began, written, jailed)
+        output = re.sub(r"\x1b\[[\d;]*m", "", output)
+        return CommandRun(command, status, output, time.monotonic() - began, written, jailed)
 
 
-def rows(state: State, whole: bool) -> Iterator[tuple[str, str, bool, str, float]]:
+def rows(state: State, full_run: bool) -> Iterator[tuple[str, str, bool, str, float]]:
     """Run a state's commands; a row for each: state, command, whether it holds, words, seconds."""
     if reason := not_here(state):
         yield state.name, "", True, f"not tried: {reason}", 0.0
@@ -316,9 +316,9 @@ def rows(state: State, whole: bool) -> Iterator[tuple[str, str, bool, str, float
     jailed = True
     with workplace() as folder:
         machine = Machine(state, folder)
-        commands = ("make demo", "make test") if whole else state.commands
+        commands = ("make demo", "make test") if full_run else state.commands
         for command in commands:
-            limit = WHOLE_LIMIT if whole else LIMITS.get(command, LIMIT)
+            limit = WHOLE_LIMIT if full_run else STEP_LIMITS.get(command, LIMIT)
             outcome = machine.run(command, limit, jailed)
             if command == "doctor":
                 jailed = outcome.status == 0

@@ -39,10 +39,10 @@ CHAPTER_SIGNS = {
     "today": "90000 99000 99900 09990 99999",
 }
 WORDS, LINES = 120, 10  # that are read in a minute: of text with formulas, of code
-CELL = re.compile(r"^```\{code-cell\}.*?^```\n", re.DOTALL | re.MULTILINE)
+CODE_CELL = re.compile(r"^```\{code-cell\}.*?^```\n", re.DOTALL | re.MULTILINE)
 FOLDED_CODE = re.compile(r"^:?tags:.*\b(?:hide|remove)-(?:input|cell)", re.MULTILINE)
 # What is folded on the page: the pieces under Deeper, and a question's answers.
-FOLDED = re.compile(
+FOLDED_PARTS = re.compile(
     r"^## Deeper\n.*?(?=^## |\Z)|^:::\{dropdown\}.*?^:::\n", re.DOTALL | re.MULTILINE
 )
 
@@ -86,14 +86,14 @@ def line(root: Path, chapter: Chapter) -> TitleLine:
 
 def reading_minutes(page: str) -> int:
     """Return the minutes that a page's core path takes to read, to the next five."""
-    text = FOLDED.sub("", page.partition("\n---\n")[2])
+    text = FOLDED_PARTS.sub("", page.partition("\n---\n")[2])
     lines = sum(
         bool(line.strip()) and not line.startswith((":", "```"))
-        for cell in CELL.findall(text)
+        for cell in CODE_CELL.findall(text)
         if not FOLDED_CODE.search(cell)
         for line in cell.splitlines()
     )
-    words = len(re.findall(r"\w[\w’'-]*", CELL.sub("", text)))
+    words = len(re.findall(r"\w[\w’'-]*", CODE_CELL.sub("", text)))
     return max(5, round((words / WORDS + lines / LINES) / 5) * 5)
 
 
@@ -113,9 +113,11 @@ def needs(course: Course) -> dict[str, tuple[str, ...]]:
             for names in re.findall(r"^\s*from attncourse import ([\w, ]+)", cell, re.MULTILINE):
                 used |= {name.strip() for name in names.split(",")}
         needs_by_stem[chapter.stem] = tuple(s for s in stems if s in used and s != chapter.stem)
-        for other in needs_by_stem[chapter.stem]:
-            if order.index(other) > order.index(chapter.stem):
-                raise ValueError(f"chapter {chapter.stem} uses {other}, which is taught later")
+        for needed_stem in needs_by_stem[chapter.stem]:
+            if order.index(needed_stem) > order.index(chapter.stem):
+                raise ValueError(
+                    f"chapter {chapter.stem} uses {needed_stem}, which is taught later"
+                )
     return needs_by_stem
 
 
@@ -174,14 +176,14 @@ def course_map(course: Course, titles: dict[str, str], links: dict[str, str]) ->
 def stop(course: Course, chapter: Chapter, titles: dict, links: dict) -> str:
     """Return a chapter on the map: a small picture, its title, how much it is."""
     facts = line(course.root, chapter)
-    said = f"{facts.reading} minutes to read, {facts.exercises} exercises"
+    facts_text = f"{facts.reading} minutes to read, {facts.exercises} exercises"
     return (
-        f'<li><a href="{escape(links[chapter.stem])}">{picture(chapter.stem)}{chapter.number}. '
-        f"{escape(titles[chapter.stem])}</a><small>{said}</small></li>"
+        f'<li><a href="{escape(links[chapter.stem])}">{sign_html(chapter.stem)}{chapter.number}. '
+        f"{escape(titles[chapter.stem])}</a><small>{facts_text}</small></li>"
     )
 
 
-def picture(stem: str) -> str:
+def sign_html(stem: str) -> str:
     """Return a chapter's sign of five by five cells, the darker the larger; "" without one."""
     cells = "".join(
         f'<rect x="{i % 5}" y="{i // 5}" width=".9" height=".9" opacity="{int(dark) / 9:.2f}"/>'

@@ -22,12 +22,12 @@ from course import ROOT, Course, load
 
 from attncourse import __version__
 
-WEB = Path(__file__).resolve().parent / "web"
+WEB_FOLDER = Path(__file__).resolve().parent / "web"
 PDF_HEAD = """<!doctype html><html lang="en" data-theme="light" data-mode="light"><head>
 <meta charset="utf-8"><title>{title}</title>{head}<style>{style}</style></head>
 <body class="attn-print"><main class="bd-content"><div class="bd-article">{front}{body}</div></main>
 </body></html>"""
-HEADINGS = "all => all.map(heading => heading.innerText.replace(/\\s+/g, ' ').trim())"
+HEADINGS_SCRIPT = "all => all.map(heading => heading.innerText.replace(/\\s+/g, ' ').trim())"
 PDF_TIMEOUT_MS = 300_000  # milliseconds, for a busy machine
 TITLE_PAGE = """<section class="attn-title"><p>{title}</p><p>{author}</p><p>Version {version}</p>
 <p>Text and figures: CC BY 4.0. Code: MIT.<br>{url}</p></section>
@@ -47,17 +47,17 @@ def whole_book(course: Course, html: Path, browser, pages: tuple[str, ...] = ())
             raise PrintError(f"{path} is missing: build the book first (make book)")
         texts.append({"name": f"{name}.html", "text": path.read_text(encoding="utf-8")})
     workshop = browser.new_page()
-    parts = workshop.evaluate((WEB / "print.js").read_text(encoding="utf-8"), texts)
+    parts = workshop.evaluate((WEB_FOLDER / "print.js").read_text(encoding="utf-8"), texts)
     workshop.close()
     facts = {"title": course.title, "author": course.author, "url": course.url}
     facts = {name: escape(fact) for name, fact in facts.items()} | {"version": __version__}
-    style = (WEB / "print.css").read_text(encoding="utf-8")
+    style = (WEB_FOLDER / "print.css").read_text(encoding="utf-8")
     return PDF_HEAD.format(
         title=facts["title"], style=style, front=TITLE_PAGE.format(**facts), **parts
     )
 
 
-def mend(target: Path, front: Path, headings: list[str]) -> int:
+def add_contents(target: Path, front: Path, headings: list[str]) -> int:
     """Put the contents with their numbers in, and the outline's titles; how many pages there are.
 
     Chromium's outline joins the words at a line's end, and doubles what moved to a next page.
@@ -118,8 +118,8 @@ def print_book(course: Course, target: Path, pages: tuple[str, ...] = ()) -> int
             page.goto(document.as_uri(), wait_until="load", timeout=PDF_TIMEOUT_MS)
         finally:
             document.unlink(missing_ok=True)
-        headings = page.eval_on_selector_all("h1, h2, h3, h4, h5, h6", HEADINGS)
-        list_contents = (WEB / "contents.js").read_text(encoding="utf-8")
+        headings = page.eval_on_selector_all("h1, h2, h3, h4, h5, h6", HEADINGS_SCRIPT)
+        list_contents = (WEB_FOLDER / "contents.js").read_text(encoding="utf-8")
         options = dict(prefer_css_page_size=True, print_background=True, outline=True, tagged=True)
         page.evaluate(list_contents, {})
         page.pdf(path=target, **options)
@@ -127,7 +127,7 @@ def print_book(course: Course, target: Path, pages: tuple[str, ...] = ()) -> int
         page.evaluate("() => document.querySelectorAll('.attn-page').forEach(one => one.remove())")
         front = target.with_suffix(".front.pdf")
         page.pdf(path=front, **options)
-    sheets = mend(target, front, headings)
+    sheets = add_contents(target, front, headings)
     front.unlink()
     return sheets
 

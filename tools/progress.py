@@ -19,8 +19,8 @@ class Progress:
         """Print that one more is done, and about how long the rest takes."""
         self.count += 1
         gone = time.perf_counter() - self.started
-        left = gone / self.count * (self.total - self.count)
-        estimate = f", about {duration(left)} left" if left >= WORTH_SAYING else ""
+        seconds_left = gone / self.count * (self.total - self.count)
+        estimate = f", about {duration(seconds_left)} left" if seconds_left >= WORTH_SAYING else ""
         print(f"  {text} ({self.count} of {self.total}{estimate})", flush=True)
 
 

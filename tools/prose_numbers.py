@@ -23,9 +23,9 @@ from execution import cache_of, without_colours
 
 from attncourse.figures.prose_numbers import IN_DIGITS, MIME, PROSE_TAG
 
-CODE = re.compile(r"^```\{code-cell\}.*?^```$", re.MULTILINE | re.DOTALL)
-SENTENCE = r"(?:(?![.!?]\s|\n\n).)*"
-CITED = re.compile(rf"{SENTENCE}\{{cite[:\w]*\}}`[^`]+`{SENTENCE}", re.DOTALL)
+CODE_CELLS = re.compile(r"^```\{code-cell\}.*?^```$", re.MULTILINE | re.DOTALL)
+SENTENCE_PATTERN = r"(?:(?![.!?]\s|\n\n).)*"
+CITED = re.compile(rf"{SENTENCE_PATTERN}\{{cite[:\w]*\}}`[^`]+`{SENTENCE_PATTERN}", re.DOTALL)
 # What holds no result of a run: formulas, code, addresses, names of labels and figures, options.
 NO_PROSE = re.compile(
     r"\A---\n.*?^---$|^```\{math\}.*?^```$|^\$\$.*?^\$\$[^\n]*$|`[^`\n]*`|\]\([^)]*\)|https?://\S+"
@@ -63,7 +63,7 @@ class PageNumbers:
         ]
 
 
-def one_line(text: str) -> str:
+def joined_lines(text: str) -> str:
     """Return a text on one line."""
     return re.sub(r"\s+", " ", text)
 
@@ -76,7 +76,7 @@ def prose_of(source: str) -> str:
         options = lines[1 : lines.index("---", 1)] if lines[:1] == ["---"] else []
         return "\n".join(options)
 
-    return CODE.sub(caption, source)
+    return CODE_CELLS.sub(caption, source)
 
 
 def uncovered_numbers(source: str, phrases: list[str]) -> Iterator[str]:
@@ -84,7 +84,7 @@ def uncovered_numbers(source: str, phrases: list[str]) -> Iterator[str]:
     text = CITED.sub(" ¦ ", prose_of(source))  # a sentence that names its source
     for phrase in phrases:
         text = re.sub(r"\s+".join(map(re.escape, phrase.split())), " ¦ ", text)
-    text = one_line(NO_PROSE.sub(" ¦ ", NUMBER_IN_MATH.sub(r"\1", text)))
+    text = joined_lines(NO_PROSE.sub(" ¦ ", NUMBER_IN_MATH.sub(r"\1", text)))
     for match in LOOKS_COMPUTED.finditer(text):
         yield f"“{match[0]}” in “…{text[max(0, match.start() - 40) : match.end() + 25]}…”"
 
@@ -97,18 +97,18 @@ def read_page(source: str, executed: nbformat.NotebookNode | None, page: str = "
     errors = [out for cell in checks for out in cell.outputs if out.output_type == "error"]
     records = [out["data"][MIME] for out in outputs if MIME in out.get("data", {})]
     phrases = [record["phrase"] for record in records]
-    prose = one_line(prose_of(source))
+    prose = joined_lines(prose_of(source))
     return PageNumbers(
         page,
         len(records),
         [difference for record in records for difference in record["differences"]]
-        + [f"a check of the text ended in {described(out)}" for out in errors],
-        [phrase for phrase in phrases if one_line(phrase) not in prose],
+        + [f"a check of the text ended in {error_in_cell(out)}" for out in errors],
+        [phrase for phrase in phrases if joined_lines(phrase) not in prose],
         list(uncovered_numbers(source, phrases)),
     )
 
 
-def described(error: nbformat.NotebookNode) -> str:
+def error_in_cell(error: nbformat.NotebookNode) -> str:
     """Return an error's name and message, and the line of the cell that raised it."""
     lines = without_colours("\n".join(error.traceback)).splitlines()
     raised = [match[1] for line in lines if (match := re.match(r"-+>\s*\d+ (.*)", line))]
@@ -127,7 +127,7 @@ def read_pages(course: Course, pages: Iterable[str]) -> Iterator[PageNumbers]:
     """Yield the numbers of those pages that hold any."""
     for page in pages:
         source = (course.root / f"{page}.md").read_text(encoding="utf-8")
-        if CODE.search(source):
+        if CODE_CELLS.search(source):
             yield read_page(source, executed_page(course, page), page)
 
 

@@ -28,21 +28,21 @@ MOST_SECONDS = (
 )
 GUESS, SLOW = 5.0, 40.0  # of a file that has not been timed, without and with tests marked slow
 EVERY_EXERCISE = ("checks/test_checks", "checks/test_grid", "checks/test_fine_print")
-ROOTS = {"attncourse": "", "tools": "tools/", "tests": "tests/"}
+SOURCE_ROOTS = {"attncourse": "", "tools": "tools/", "tests": "tests/"}
 
 
 def changed(root: Path, since: str) -> list[str]:
     """Return the files that differ from a commit, those unknown to git included."""
     commands = (["diff", "--name-only", since], ["ls-files", "--others", "--exclude-standard"])
-    said = [git(root, *command) for command in commands]
-    for done in said:
-        if done.returncode:
-            why = (done.stderr.strip().splitlines() or ["it says nothing"])[0]
+    processes = [git(root, *command) for command in commands]
+    for process in processes:
+        if process.returncode:
+            why = (process.stderr.strip().splitlines() or ["it says nothing"])[0]
             sys.exit(
-                f"What has changed is asked of git, and git {' '.join(done.args[1:])} failed "
+                f"What has changed is asked of git, and git {' '.join(process.args[1:])} failed "
                 f"({why}): make test runs everything"
             )
-    return sorted({line for done in said for line in done.stdout.splitlines()})
+    return sorted({line for process in processes for line in process.stdout.splitlines()})
 
 
 def git(root: Path, *words: str) -> subprocess.CompletedProcess:
@@ -55,8 +55,8 @@ def git(root: Path, *words: str) -> subprocess.CompletedProcess:
 
 def base(root: Path) -> str:
     """Return the commit at which this branch began; on the main branch the last one."""
-    done = git(root, "merge-base", "HEAD", "origin/main")
-    return done.stdout.strip() or "HEAD"
+    process = git(root, "merge-base", "HEAD", "origin/main")
+    return process.stdout.strip() or "HEAD"
 
 
 @cache
@@ -65,7 +65,7 @@ class Imports:
 
     def __init__(self, root: Path):
         self.root = root
-        self.files = [p for name in ROOTS for p in sorted((root / name).rglob("*.py"))]
+        self.files = [p for name in SOURCE_ROOTS for p in sorted((root / name).rglob("*.py"))]
         self.files = [p for p in self.files if "fixtures" not in p.parts]
         self.modules = {self.module(p): self.name(p) for p in self.files}
         self.users: dict[str, set[str]] = defaultdict(set)
@@ -160,7 +160,7 @@ def main() -> int:
     parser.add_argument("--since", help="a commit; by default where this branch began")
     since = parser.parse_args().since or base(ROOT)
     paths = changed(ROOT, since)
-    run, left = chosen(ROOT, paths)
+    run, remaining = chosen(ROOT, paths)
     tried = [f"{stem}." for stem in stems(paths)]
     print(f"{len(paths)} files changed; {len(run)} test files are near them", flush=True)
     until = time.monotonic() + MOST_SECONDS  # of the machine: another process reads the same
@@ -170,8 +170,11 @@ def main() -> int:
         status = max(status, pytest(until, "-k", " or ".join(tried), *files))
     print("Left to make test: generated files, the book, what was skipped above, and all that no")
     print("import shows", end="")
-    print(f"; and {len(left)} test files: {', '.join(left[:5])}" if left else "", end="")
-    print(" …" if len(left) > 5 else "")
+    print(
+        f"; and {len(remaining)} test files: {', '.join(remaining[:5])}" if remaining else "",
+        end="",
+    )
+    print(" …" if len(remaining) > 5 else "")
     return status
 
 

@@ -112,13 +112,13 @@ def markdown() -> str:
 def fields(schema: dict[str, Any], part: dict[str, Any], path: str = "") -> Iterator[tuple]:
     """Yield path, type and meaning of every field in a part of a schema, depth first."""
     for name, field in part.get("properties", {}).items():
-        here = f"{path}.{name}" if path else name
-        yield here, type_of(field), field["description"].replace("|", "\\|")
+        field_path = f"{path}.{name}" if path else name
+        yield field_path, type_of(field), field["description"].replace("|", "\\|")
         items, values = field.get("items", {}), field.get("additionalProperties")
         if "$ref" in items:
-            yield from fields(schema, part_of(schema, items), f"{here}[]")
+            yield from fields(schema, part_of(schema, items), f"{field_path}[]")
         if isinstance(values, dict):
-            yield from fields(schema, part_of(schema, values), f"{here}.NAME")
+            yield from fields(schema, part_of(schema, values), f"{field_path}.NAME")
 
 
 def part_of(schema: dict[str, Any], reference: dict[str, str]) -> dict[str, Any]:
@@ -131,9 +131,9 @@ def type_of(field: dict[str, Any]) -> str:
     if "const" in field:
         return f"`{field['const']}`"
     kinds = field.get("type", "string")
-    said = " or ".join(kinds) if isinstance(kinds, list) else kinds
+    type_words = " or ".join(kinds) if isinstance(kinds, list) else kinds
     if kinds != "array":
-        return said
+        return type_words
     items = field["items"]
     kind = "pair" if items.get("maxItems") == 2 else items.get("type", "object")
     return f"array of {kind}s"

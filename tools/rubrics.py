@@ -13,9 +13,11 @@ import re
 from course import CourseError
 
 PREFIX = "explain_"
-MARKS = {"grade": True, "solution": True}
-ROW = re.compile(r"^\| *(\d+) *\|", re.MULTILINE)
-ANSWER = re.compile(r"^### BEGIN SOLUTION\n.*\S.*\n### END SOLUTION$", re.MULTILINE | re.DOTALL)
+QUESTION_MARKS = {"grade": True, "solution": True}
+TABLE_ROW = re.compile(r"^\| *(\d+) *\|", re.MULTILINE)
+SOLUTION_BLOCK = re.compile(
+    r"^### BEGIN SOLUTION\n.*\S.*\n### END SOLUTION$", re.MULTILINE | re.DOTALL
+)
 
 
 def is_question(short: dict | None) -> bool:
@@ -23,21 +25,21 @@ def is_question(short: dict | None) -> bool:
     return short is not None and str(short.get("grade_id", "")).startswith(PREFIX)
 
 
-def question(short: dict, text: str, path: str) -> tuple[dict, str]:
+def question_cell(short: dict, text: str, path: str) -> tuple[dict, str]:
     """Return nbgrader's full metadata of a question, and its text with the points filled in."""
     grade_id, points = short["grade_id"], short.get("points")
     place = f"{path}: {grade_id}"
     marks = {k: v for k, v in short.items() if k not in ("grade_id", "points") and v}
-    if marks != MARKS or not isinstance(points, int) or points < 1:
-        raise CourseError(f"{place} has {short}, it should have {MARKS} and points")
-    total = sum(int(row) for row in ROW.findall(text))
+    if marks != QUESTION_MARKS or not isinstance(points, int) or points < 1:
+        raise CourseError(f"{place} has {short}, it should have {QUESTION_MARKS} and points")
+    total = sum(int(row) for row in TABLE_ROW.findall(text))
     if total != points:
         raise CourseError(f"{place}: the rubric adds up to {total} points, the cell has {points}")
-    if not ANSWER.search(text):
+    if not SOLUTION_BLOCK.search(text):
         raise CourseError(f"{place}: no answer from ### BEGIN SOLUTION to ### END SOLUTION")
     marker = f"<!-- facts: {grade_id} -->"
     if marker not in text:
         raise CourseError(f"{place}: there is no marker {marker}")
     full = {"grade_id": grade_id, "schema_version": 3, "task": False, "locked": False}
     facts_line = f"*{points} points, given by a person · three sentences*"
-    return {**full, **MARKS, "points": points}, text.replace(marker, facts_line)
+    return {**full, **QUESTION_MARKS, "points": points}, text.replace(marker, facts_line)

@@ -20,8 +20,8 @@ from sphinx import addnodes
 
 PAGE, CHAPTER, SECTION, TERM = range(4)  # what a place is
 TITLE, MOST = 8, 5  # what a word in a title counts, and in a text at most
-BLOCK = 6_000  # characters of texts that are loaded together
-WORD = re.compile(r"[^\W_]+")
+CHARACTERS_PER_SCRIPT = 6_000  # characters of texts that are loaded together
+WORD_PATTERN = re.compile(r"[^\W_]+")
 TEX_SIGNS = {r"\times": "×", r"\top": "ᵀ", r"\sqrt": "√", r"\cdot": "·", r"\le": "≤", r"\ge": "≥",
          r"\infty": "∞", r"\sum": "Σ", r"\in": "∈", r"\dots": "…", r"\approx": "≈"}  # fmt: skip
 
@@ -44,7 +44,7 @@ class SearchPlace:
         return counts
 
 
-def folded(word: str) -> str:
+def folded_word(word: str) -> str:
     """Return a word without its plural, as ``search.js`` folds it."""
     if len(word) > 4 and word.endswith("ies"):
         return word[:-3] + "y"
@@ -53,26 +53,26 @@ def folded(word: str) -> str:
 
 def words(text: str) -> list[str]:
     """Return the words of a text as the search folds them."""
-    return [folded(word) for word in WORD.findall(text.lower())]
+    return [folded_word(word) for word in WORD_PATTERN.findall(text.lower())]
 
 
-def spoken(tex: str) -> str:
+def formula_text(tex: str) -> str:
     """Return a formula in a line of plain text: ``Q Kᵀ``."""
     tex = re.sub(r"\\[a-zA-Z]+", lambda match: TEX_SIGNS.get(match[0], ""), tex)
     return " ".join(re.sub(r"[{}\\&]", "", tex).split())
 
 
-def prose(node: nodes.Node) -> str:
+def paragraph_text(node: nodes.Node) -> str:
     """Return the text of a paragraph, title or caption, with formulas as plain text has them."""
     parts = []
     for text in node.findall(nodes.Text):
         formula = isinstance(text.parent, nodes.math)
-        parts.append(spoken(text.astext()) if formula else text.astext())
+        parts.append(formula_text(text.astext()) if formula else text.astext())
     said = " ".join("".join(parts).split())
     return f"{said} …" if said[-1:].isalpha() else said  # a formula that stands alone comes next
 
 
-def places(
+def searchable_places(
     doctree: nodes.document, page: str, numbers: dict, chapter: bool
 ) -> Iterator[SearchPlace]:
     """Yield the sections of a page, and a glossary's entries."""
@@ -80,21 +80,23 @@ def places(
         title = section.next_node(nodes.title) or section
         top = section.parent is doctree
         paragraphs = [
-            prose(element)
+            paragraph_text(element)
             for element in section.findall(lambda n: isinstance(n, nodes.paragraph | nodes.caption))
             if around(element, nodes.section) is section
             and around(element, addnodes.glossary) is None
         ]
         anchor = "" if top else section["ids"][0]
         number = numbers.get(f"#{anchor}" if anchor else "", numbers.get("", ()) if top else ())
-        name = f"{'.'.join(map(str, number))} {prose(title)}".strip(" …")
+        name = f"{'.'.join(map(str, number))} {paragraph_text(title)}".strip(" …")
         kind = PAGE if not chapter else CHAPTER if top else SECTION
         yield SearchPlace(page, anchor, name, kind, " ".join(paragraphs))
     for glossary in doctree.findall(addnodes.glossary):
         for entry in glossary.findall(nodes.definition_list_item):
-            text = " ".join(map(prose, entry.findall(nodes.paragraph)))
+            text = " ".join(map(paragraph_text, entry.findall(nodes.paragraph)))
             for term in entry.findall(nodes.term):
-                yield SearchPlace(page, term["ids"][0], prose(term).strip(" …"), TERM, text)
+                yield SearchPlace(
+                    page, term["ids"][0], paragraph_text(term).strip(" …"), TERM, text
+                )
 
 
 def around(node: nodes.Node, kind: type) -> nodes.Node | None:
@@ -104,7 +106,7 @@ def around(node: nodes.Node, kind: type) -> nodes.Node | None:
     return node
 
 
-def write(app, exception):
+def write_search_scripts(app, exception):
     """Write the scripts, once all pages are made."""
     if exception or app.builder.format != "html":
         return
@@ -114,7 +116,7 @@ def write(app, exception):
     index_places = [
         place
         for page in course.pages
-        for place in places(
+        for place in searchable_places(
             env.get_doctree(page),
             page,
             env.toc_secnumbers.get(page, {}),
@@ -129,21 +131,21 @@ def write(app, exception):
     for place in index_places:
         blocks.append(block)
         size += len(place.text)
-        if size > BLOCK:
+        if size > CHARACTERS_PER_SCRIPT:
             block, size = block + 1, 0
     titles = [
         [p.page, p.anchor, p.title, p.kind, b] for p, b in zip(index_places, blocks, strict=True)
     ]
     for block in set(blocks):
         texts = {i: p.text for i, p in enumerate(index_places) if blocks[i] == block}
-        put(folder / f"texts-{block}.js", f"texts-{block}", texts)
+        write_data_script(folder / f"texts-{block}.js", f"texts-{block}", texts)
     index: dict[str, dict[str, list[int]]] = {}
     for i, place in enumerate(index_places):
         for word, weight in sorted(place.weights().items()):
             index.setdefault(shelf(word), {}).setdefault(word, []).extend((i, weight))
     for letter, known in index.items():
-        put(folder / f"words-{letter}.js", f"words-{letter}", known)
-    put(folder / "places.js", "places", {"places": titles, "shelves": sorted(index)})
+        write_data_script(folder / f"words-{letter}.js", f"words-{letter}", known)
+    write_data_script(folder / "places.js", "places", {"places": titles, "shelves": sorted(index)})
 
 
 def shelf(word: str) -> str:
@@ -151,7 +153,7 @@ def shelf(word: str) -> str:
     return word[0] if re.match("[a-z0-9]", word) else "other"
 
 
-def put(path: Path, name: str, data) -> None:
+def write_data_script(path: Path, name: str, data) -> None:
     """Write a script that hands over its data under its name."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     path.write_text(f"attncourseSearch({json.dumps(name)},{text});\n", encoding="utf-8")
@@ -167,4 +169,4 @@ def make_no_other_index(app):
 def setup(app):
     """Register the search's index with Sphinx."""
     app.connect("builder-inited", make_no_other_index)
-    app.connect("build-finished", write)
+    app.connect("build-finished", write_search_scripts)

@@ -28,7 +28,7 @@ EQUATIONS = 2  # at most, on a slide
 FIGURES = ".cell_output > figure, .attncourse-moving, .attncourse-view"
 WITHOUT_SLIDES = {"check yourself", "summary", "find the mistake", "exercises", "deeper"}
 WITHOUT_SLIDES |= {"further reading"}
-LOOKS = ("slides.css", "slides.js")
+LOOK_FILES = ("slides.css", "slides.js")
 DECK = """<!doctype html>
 <html lang="en" data-theme="light">
 <head>
@@ -84,9 +84,9 @@ def deck(page: str, chapter: Chapter) -> str:
     glyphs = soup.select("svg.attn-glyphs")  # of all formulas
     slides = [*opening(chapter_page)]
     for section in chapter_page.select(":scope > section"):
-        if plain(first(section, "h2")).casefold() not in WITHOUT_SLIDES:
+        if heading_without_number(first(section, "h2")).casefold() not in WITHOUT_SLIDES:
             slides += of_section(section)
-    slides += closing(chapter_page, chapter)
+    slides += closing_slides(chapter_page, chapter)
     return DECK.format(
         head="\n".join(map(str, looks(soup.head))),
         title=first(chapter_page, "h1").get_text(),
@@ -96,11 +96,11 @@ def deck(page: str, chapter: Chapter) -> str:
 
 def looks(head: Tag) -> list[Tag]:
     """Return what a page's head loads for its looks, and for light and dark."""
-    wanted = ("localstorage", "dataset.mode")
+    needed_words = ("localstorage", "dataset.mode")
     scripts = [
         script
         for script in head.select("script")
-        if any(word in f"{script.get('src')} {script.string}".lower() for word in wanted)
+        if any(word in f"{script.get('src')} {script.string}".lower() for word in needed_words)
     ]
     return [*head.select("meta[charset], meta[name=viewport], link[rel=stylesheet]"), *scripts]
 
@@ -117,7 +117,7 @@ def lead_back(page: Tag, chapter: Chapter) -> None:
         words["data-to"] = f"../book/{chapter.folder}.html#set={words['data-do']}"
 
 
-def plain(heading: Tag) -> str:
+def heading_without_number(heading: Tag) -> str:
     """Return a heading without its number."""
     return re.sub(r"^[\d.]+\s*", "", heading.get_text()).strip()
 
@@ -139,8 +139,8 @@ def opening(page: Tag) -> Iterator[Slide]:
             heading = first_sentence(figure) or inside(first(page, "h1"))
             yield Slide(heading, settings(page, figure), figure=figure)
         if "tip" in (part.get("class") or ()):
-            said = part.select(":scope > p:not(.admonition-title)")
-            yield Slide("Guess first", words=[copy(p) for p in said], kind="guess")
+            paragraphs = part.select(":scope > p:not(.admonition-title)")
+            yield Slide("Guess first", words=[copy(p) for p in paragraphs], kind="guess")
 
 
 def of_section(section: Tag) -> Iterator[Slide]:
@@ -159,18 +159,20 @@ def settings(part: Tag, figure: Tag | None, others: bool = True) -> list[Tag]:
     links = {}
     for words in part.select("button.attn-do"):
         address = str(words["data-do"])
-        if figure is not None and address.partition("&")[0] == figure_name(figure):
+        if figure is not None and address.partition("&")[0] == figure_state_name(figure):
             links[str(words["data-to"])] = words.get_text()
     if others and part.name == "section" and part.find_parent("section") is not None:
         links |= {str(a["href"]): a.get_text() for a in part.select("a[href*='#set=']")}
     if not links:
         return []
-    said = " · ".join(f'<a href="{escape(to)}">{escape(text)}</a>' for to, text in links.items())
-    listed = BeautifulSoup(f'<p class="attn-settings">In the book: {said}</p>', "html.parser")
+    links_html = " · ".join(
+        f'<a href="{escape(to)}">{escape(text)}</a>' for to, text in links.items()
+    )
+    listed = BeautifulSoup(f'<p class="attn-settings">In the book: {links_html}</p>', "html.parser")
     return [listed.p] if listed.p else []
 
 
-def figure_name(figure: Tag) -> str:
+def figure_state_name(figure: Tag) -> str:
     """Return the name by which states.js knows a figure: its own, or its title's words."""
     name_of_its_own = figure.get("data-figure")
     return str(
@@ -178,14 +180,14 @@ def figure_name(figure: Tag) -> str:
     )
 
 
-def closing(page: Tag, chapter: Chapter) -> Iterator[Slide]:
+def closing_slides(page: Tag, chapter: Chapter) -> Iterator[Slide]:
     """Yield the summary, and what there is to do."""
     for section in page.select(":scope > section"):
-        said = section.select(":scope > p")
-        if plain(first(section, "h2")).casefold() == "summary" and said:
-            yield Slide("Summary", [copy(p) for p in said])
-        if plain(first(section, "h2")).casefold() == "exercises" and said:
-            todo = said[0].get_text().partition("·")[0].strip()
+        paragraphs = section.select(":scope > p")
+        if heading_without_number(first(section, "h2")).casefold() == "summary" and paragraphs:
+            yield Slide("Summary", [copy(p) for p in paragraphs])
+        if heading_without_number(first(section, "h2")).casefold() == "exercises" and paragraphs:
+            todo = paragraphs[0].get_text().partition("·")[0].strip()
             work = BeautifulSoup(
                 f"<p>{todo}</p><p><code>{chapter.folder}.ipynb</code></p>", "html.parser"
             )
@@ -195,7 +197,7 @@ def closing(page: Tag, chapter: Chapter) -> Iterator[Slide]:
 def figures(part: Tag) -> list[Tag]:
     """Return the page's figures in order; none inside another, and nothing folded."""
     elements = part.select(FIGURES)
-    outer = [f for f in elements if not any(f in other.descendants for other in elements)]
+    outer = [f for f in elements if not any(f in enclosing.descendants for enclosing in elements)]
     return [copy(f) for f in outer if f.find_parent("details") is None]
 
 
@@ -227,7 +229,7 @@ def first_sentence(figure: Tag) -> str:
     return sentence[0] if sentence else ""
 
 
-def make(course: Course) -> list[Path]:
+def make_decks(course: Course) -> list[Path]:
     """Write every chapter's deck, and a page that lists them."""
     html = course.root / "_build" / "html"
     target = html / "slides"
@@ -240,7 +242,7 @@ def make(course: Course) -> list[Path]:
         path = target / f"{chapter.folder}.html"
         path.write_text(deck(page.read_text(encoding="utf-8"), chapter), encoding="utf-8")
         made.append(path)
-    for name in LOOKS:
+    for name in LOOK_FILES:
         shutil.copy(Path(__file__).with_name(name), target)
     return made
 
@@ -251,7 +253,7 @@ def main() -> int:
     parser.add_argument("--root", type=Path, default=ROOT, help=argparse.SUPPRESS)
     course = load(parser.parse_args().root.resolve())
     try:
-        made = make(course)
+        made = make_decks(course)
     except SlidesError as problem:
         print(problem, file=sys.stderr)
         return 1

@@ -95,8 +95,8 @@ NAMED_BETTER = {
 
 def name_better(app, page, template, context, doctree):
     """Mend what the writers of other packages call the parts of a page."""
-    for theirs, ours in NAMED_BETTER.items():
-        context["body"] = context.get("body", "").replace(theirs, ours)
+    for sphinx_name, better_name in NAMED_BETTER.items():
+        context["body"] = context.get("body", "").replace(sphinx_name, better_name)
 
 
 def setup(app):

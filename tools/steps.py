@@ -16,10 +16,10 @@ from urllib.parse import quote
 from docutils import nodes
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-WRITTEN = re.compile(
+ROLE_TEXT = re.compile(
     r"(?P<words>.+?)\s*<((?P<page>\w+)/)?(?P<figure>[\w-]+):\s*(?P<steps>[^<>]+)>", re.DOTALL
 )
-STEP = re.compile(r"[\w-]+(=.+|!)")
+STEP_ARGUMENT = re.compile(r"[\w-]+(=.+|!)")
 
 
 class Words(nodes.inline):
@@ -41,13 +41,13 @@ class Setting:
         return "&".join(quote(part, safe="=!") for part in (self.figure, *self.steps))
 
 
-def read_setting(text: str) -> Setting:
+def read_role(text: str) -> Setting:
     """Return what the role's text says; ``ValueError`` where it is not written so."""
-    match = WRITTEN.fullmatch(" ".join(text.split()))
+    match = ROLE_TEXT.fullmatch(" ".join(text.split()))
     if match is None:
         raise ValueError(f"expected words <figure: step; step>, got {text!r}")
     steps = [step.strip() for step in match["steps"].split(";")]
-    wrong = [step for step in steps if not STEP.fullmatch(step)]
+    wrong = [step for step in steps if not STEP_ARGUMENT.fullmatch(step)]
     if wrong:
         raise ValueError(f"expected steps like key=3 and cut!, got {wrong[0]!r}")
     page = match["page"] and f"book/{match['page']}"
@@ -57,7 +57,7 @@ def read_setting(text: str) -> Setting:
 def do(name, rawtext, text, lineno, inliner, options=None, content=None):
     """Make a link or a button of a `{do}` role: what it sets in a figure."""
     try:
-        setting = read_setting(text)
+        setting = read_role(text)
         if setting.page is None:
             return [Words(rawtext, setting.words, address=setting.address)], []
         env = inliner.document.settings.env

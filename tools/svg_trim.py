@@ -10,7 +10,7 @@ REFERENCE = re.compile(r"(?:^|url\()#([\w.-]+)")
 REFERRING = ("href", "clip-path", "mask", "style")
 LONG = re.compile(r"-?\d+\.\d{2,}")
 MOVES = re.compile(r"(translate|rotate)\([^)]*\)")
-STEP = re.compile(r"[A-Za-z]|-?[\d.]+(?:e-?\d+)?")
+PATH_STEP = re.compile(r"[A-Za-z]|-?[\d.]+(?:e-?\d+)?")
 TAKES = {"M": 2, "L": 2, "Q": 4, "C": 6, "z": 0, "Z": 0}  # numbers after a path's letter
 
 
@@ -49,7 +49,7 @@ def short(number: re.Match) -> str:
 
 def brief(path: str) -> str:
     """Return the same path in fewer letters; one of another kind than matplotlib's as it is."""
-    steps, at, text = STEP.findall(path), ("", ""), ""
+    steps, at, text = PATH_STEP.findall(path), ("", ""), ""
     while steps:
         letter = steps.pop(0)
         if letter not in TAKES:

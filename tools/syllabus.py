@@ -82,30 +82,30 @@ def draw_syllabus(app, doctree, page):
     for node in list(doctree.findall(SyllabusNode)):
         titles = {c.stem: app.env.titles[c.page].astext() for c in course.chapters}
         links = {c.stem: app.builder.get_relative_uri(page, c.page) for c in course.chapters}
-        html = table(course, node["weeks"], titles, links)
+        html = weeks_table_html(course, node["weeks"], titles, links)
         node.replace_self(nodes.raw("", html, format="html"))
 
 
-def table(course: Course, course_weeks: list[Week], titles: dict, links: dict) -> str:
+def weeks_table_html(course: Course, course_weeks: list[Week], titles: dict, links: dict) -> str:
     """Return the weeks as HTML, with the sums of a course's minutes at the end."""
     head = "".join(f'<th scope="col">{title}</th>' for title in SYLLABUS_COLUMNS)
-    rows = "".join(row(course, week, titles, links) for week in course_weeks)
+    rows = "".join(week_row_html(course, week, titles, links) for week in course_weeks)
     reading, doing, points = (
         [
             sum(total)
-            for total in zip(*(span(course, week, what) for week in course_weeks), strict=True)
+            for total in zip(*(span(course, week, quantity) for week in course_weeks), strict=True)
         ]
-        for what in ("reading", "doing", "points")
+        for quantity in ("reading", "doing", "points")
     )
     return (
         f'<div class="pst-scrollable-table-container"><table class="table attn-syllabus"><thead>'
         f"<tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
         f"<p>In all: {hours(reading)} of reading and {hours(doing)} of exercises, "
-        f"{between(points)} points.</p>"
+        f"{range_text(points)} points.</p>"
     )
 
 
-def row(course: Course, week: Week, titles: dict, links: dict) -> str:
+def week_row_html(course: Course, week: Week, titles: dict, links: dict) -> str:
     """Return the row of a week."""
     by_stem = {
         module.after: module
@@ -126,17 +126,17 @@ def row(course: Course, week: Week, titles: dict, links: dict) -> str:
         f'<tr><th scope="row">{week.number}</th>'
         f"<td>{read}<br><small>{minutes(span(course, week, 'reading'))}</small></td>"
         f"<td>{todo}<br><small>{minutes(span(course, week, 'doing'))}, "
-        f"{between(span(course, week, 'points'))} points</small></td><td>{runs}</td></tr>"
+        f"{range_text(span(course, week, 'points'))} points</small></td><td>{runs}</td></tr>"
     )
 
 
-def span(course: Course, week: Week, what: str) -> tuple[int, int]:
+def span(course: Course, week: Week, quantity: str) -> tuple[int, int]:
     """Return the least and the most that a week asks for: minutes to read or do, or points."""
-    each = [int(getattr(line(course.root, chapter), what)) for chapter in week.chapters]
+    each = [int(getattr(line(course.root, chapter), quantity)) for chapter in week.chapters]
     return (min(each), max(each)) if week.choose else (sum(each), sum(each))
 
 
-def between(ends: tuple[int, int] | list[int]) -> str:
+def range_text(ends: tuple[int, int] | list[int]) -> str:
     """Return a range in words."""
     low, high = ends
     return str(low) if low == high else f"{low} to {high}"
@@ -144,12 +144,12 @@ def between(ends: tuple[int, int] | list[int]) -> str:
 
 def minutes(ends: tuple[int, int]) -> str:
     """Return a range of minutes in words."""
-    return f"about {between(ends)} minutes"
+    return f"about {range_text(ends)} minutes"
 
 
 def hours(ends: list[int]) -> str:
     """Return a range of minutes as hours, in words."""
-    return f"about {between([round(end / 60) for end in ends])} hours"
+    return f"about {range_text([round(end / 60) for end in ends])} hours"
 
 
 def setup(app):

@@ -52,9 +52,9 @@ def fetch(name: str, version: str, integrity: str) -> bytes:
             f"{name} {version} cannot be fetched from npm ({problem}): the book needs it once; "
             "behind a mirror, name it in NPM_CONFIG_REGISTRY"
         ) from None
-    method, _, wanted = integrity.partition("-")
+    method, _, expected_digest = integrity.partition("-")
     actual_digest = base64.b64encode(hashlib.new(method, data).digest()).decode()
-    if actual_digest != wanted:
+    if actual_digest != expected_digest:
         raise VendorError(
             f"{name} {version} as fetched is not what tools/web/package-lock.json pins: "
             f"expected {integrity}, got {method}-{actual_digest}"

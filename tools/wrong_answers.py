@@ -32,9 +32,9 @@ from attncourse.checks.explaining import changes, repairs
 from attncourse.checks.judging import judge
 
 ROOT = Path(__file__).resolve().parents[1]
-SEEDS = (11, 12)
+JUDGING_SEEDS = (11, 12)
 RIGHT_PREFIX = "right_"
-FURTHER = (1001, 1002, 1003)  # on which a name has to come again
+OTHER_SEEDS = (1001, 1002, 1003)  # on which a name has to come again
 PLACED_NAMES = {
     text
     for name, text in [*vars(changes).items(), *vars(repairs).items()]
@@ -57,14 +57,14 @@ class SeedResult:
     further: tuple[str, ...] = ()  # what further seeds named, where a mistake was named
 
 
-def exercise_of(file: Path) -> Exercise:
+def answered_exercise(file: Path) -> Exercise:
     """Return the exercise that a file's name says it answers."""
     name = file.stem.removeprefix(RIGHT_PREFIX)
-    stem = stem_of(name)
+    stem = answered_chapter(name)
     return find_exercise(f"{stem}.{name[len(stem) + 1 :].rpartition('_')[0]}")
 
 
-def stem_of(name: str) -> str:
+def answered_chapter(name: str) -> str:
     """Return the chapter of an answer, whose name begins with it."""
     return next(s for s in sorted(STEMS, key=len, reverse=True) if name.startswith(f"{s}_"))
 
@@ -95,7 +95,7 @@ def answer_in(file: Path, exercise: Exercise) -> Callable:
     return names[exercise.name]
 
 
-def kind_of(verdict: Verdict, exercise: Exercise) -> str:
+def verdict_kind(verdict: Verdict, exercise: Exercise) -> str:
     """Return which of ``VERDICT_KINDS`` a verdict is."""
     if verdict.passed:
         return "passed"
@@ -115,24 +115,31 @@ def told_by(verdict: Verdict) -> str:
 
 def results_of(file: Path, quick: bool) -> list[SeedResult]:
     """Return what the verdicts on one answer are, one for each seed; if ``quick``, on one seed."""
-    exercise = exercise_of(file)
+    exercise = answered_exercise(file)
     answer = answer_in(file, exercise)
     wrong = next((s for s in file.read_text("utf-8").splitlines() if s.startswith("#")), "")
     results = []
-    seeds = SEEDS[:1] if quick else SEEDS
+    seeds = JUDGING_SEEDS[:1] if quick else JUDGING_SEEDS
     for seed in seeds:
         began = time.process_time()
         verdict = judge(exercise, answer, seed)
         seconds = time.process_time() - began
-        kind, further = kind_of(verdict, exercise), ()
-        if kind == "named" and seed == SEEDS[0] and not quick:
-            again = [judge(exercise, answer, other).diagnosis for other in FURTHER]
-            further = tuple(mistake.name if mistake else "" for mistake in again)
+        kind, names_on_other_seeds = verdict_kind(verdict, exercise), ()
+        if kind == "named" and seed == JUDGING_SEEDS[0] and not quick:
+            again = [judge(exercise, answer, other_seed).diagnosis for other_seed in OTHER_SEEDS]
+            names_on_other_seeds = tuple(mistake.name if mistake else "" for mistake in again)
         verdict_text = told_by(verdict)
         names = (verdict.diagnosis.name, verdict.rest) if verdict.diagnosis else ()
         results.append(
             SeedResult(
-                file.stem, seed, wrong.lstrip("# "), kind, verdict_text, names, seconds, further
+                file.stem,
+                seed,
+                wrong.lstrip("# "),
+                kind,
+                verdict_text,
+                names,
+                seconds,
+                names_on_other_seeds,
             )
         )
     return results
@@ -150,14 +157,14 @@ def print_table(results: list[SeedResult]) -> None:
         + "".join(f"{kind:>10}" for kind in VERDICT_KINDS)
         + "   named or placed, with words"
     )
-    rows = [(s, [r for r in results if stem_of(r.answer) == s]) for s in STEMS]
+    rows = [(s, [r for r in results if answered_chapter(r.answer) == s]) for s in STEMS]
     for title, rows_of_title in [*rows, ("all", results)]:
         if not rows_of_title:
             continue
         counts = Counter(r.kind for r in rows_of_title)
-        said = counts["named"] + counts["placed"]
+        explained = counts["named"] + counts["placed"]
         n_rows = len(rows_of_title)
-        shares = f"{said / n_rows:9.1%} {(said + counts['symptom']) / n_rows:9.1%}"
+        shares = f"{explained / n_rows:9.1%} {(explained + counts['symptom']) / n_rows:9.1%}"
         print(f"{title:18}" + "".join(f"{counts[kind]:10}" for kind in VERDICT_KINDS) + shares)
     seconds = sorted(r.seconds for r in results)
     middle, late = seconds[len(seconds) // 2], seconds[int(0.95 * len(seconds))]

@@ -306,7 +306,7 @@ print(failures, *sorted(run.partition(" in ")[0] for run in outcome.values()))
 def test_the_build_asks_the_cache_nothing_while_pages_run(spoiled):
     """A process that parts in the middle of a read finds the database locked by nobody."""
     course = settings.load(spoiled)
-    execution.forget(course, list(course.pages))
+    execution.drop_outputs(course, list(course.pages))
     command = [sys.executable, "-c", WATCHED_RUN, str(spoiled)]
     environment = os.environ | {"PYTHONPATH": str(ROOT / "tools")}
     process = subprocess.run(command, env=environment, capture_output=True, text=True)
@@ -362,9 +362,9 @@ def test_outputs_are_dropped_when_imports_change(spoiled):
 
 def test_the_output_of_a_stopped_build_is_shown():
     banner = "Traceback (most recent call last):\n  File x\nRuntimeError: no toc\n=====\n"
-    assert "RuntimeError: no toc" in book.what_stopped(banner)
-    assert book.what_stopped(f"\x1b[31ma.md: WARNING: b\x1b[0m\n{banner}") == "a.md: WARNING: b"
-    assert book.what_stopped("") == "Jupyter Book said nothing."
+    assert "RuntimeError: no toc" in book.build_error(banner)
+    assert book.build_error(f"\x1b[31ma.md: WARNING: b\x1b[0m\n{banner}") == "a.md: WARNING: b"
+    assert book.build_error("") == "Jupyter Book said nothing."
 
 
 def test_another_users_build_folder_is_reported(small, monkeypatch, capsys):

@@ -663,7 +663,7 @@ def test_formulas_have_the_colours_of_queries_keys_and_values(reader):
     page = reader.open("book/notation.html")
     page.evaluate(
         "html => document.querySelector('article').insertAdjacentHTML('beforeend', html)",
-        formulas.drawn(
+        formulas.page_with_formulas(
             r'<p id="coloured"><span class="math">'
             r"\(\query{Q}\key{K}^\top\val{V}\weight{A}\)</span></p>"
         ),

@@ -55,4 +55,4 @@ def test_every_chapter_has_a_sign_of_its_own():
     assert len(set(signs)) == len(signs)
     for sign in signs:
         assert [len(row) for row in sign.split()] == [5] * 5
-    assert navigation.picture("unheard_of") == ""
+    assert navigation.sign_html("unheard_of") == ""

@@ -28,9 +28,9 @@ from docutils.core import publish_from_doctree
 from docutils.utils import new_document
 from field_guide import (
     check_source,
+    guide_html_node,
     in_real_model,
     listing,
-    raw,
     symptoms,
     undone_in_real_model,
     wrong_lines,
@@ -107,7 +107,7 @@ def test_the_wrong_line_is_the_mistakes_own_code(exercise):
 
 def assert_is_the_mistakes_code(exercise, mistake):
     code = wrong_lines.wrong_line(exercise, mistake).code
-    chosen = wrong_lines.options(mistake)
+    chosen = wrong_lines.mistake_options(mistake)
     if chosen:
         pieces = [wrong_lines.option_code(*option) for option in chosen.items()]
         below = [line for option in chosen.values() for line in wrong_lines.lines_below(option)]
@@ -168,7 +168,7 @@ def steps_of(function: FunctionType) -> list[tuple[str, str]]:
 @each
 def test_the_example_is_of_the_verdicts_first_failure(exercise, entries):
     """What is shown of each mistake is of the exercise; of the first, what its verdict says."""
-    criteria = [listing.prose(c.name) for c in exercise.criteria]
+    criteria = [listing.sentence_html(c.name) for c in exercise.criteria]
     shown = [entry for entry in entries if entry.target == exercise.target]
     assert len(shown) == len(exercise.mistakes)
     for entry in shown:
@@ -177,9 +177,9 @@ def test_the_example_is_of_the_verdicts_first_failure(exercise, entries):
         assert re.search("<p>It |<p>[A-Z]|attn-pair", entry.html.partition("Fails first")[2]), (
             entry.id
         )
-    verdict = judge(exercise, exercise.mistakes[0].wrong, wrong_lines.SEED)
+    verdict = judge(exercise, exercise.mistakes[0].wrong, wrong_lines.LISTING_SEED)
     first = next(c.name for c in verdict.criteria if not c.passed)
-    assert first_failing_criterion(shown[0]) == listing.prose(first)
+    assert first_failing_criterion(shown[0]) == listing.sentence_html(first)
 
 
 def first_failing_criterion(entry: listing.GuideEntry) -> str:
@@ -232,11 +232,11 @@ def on_one_line(text: str) -> str:
 
 def test_a_right_helper_is_told_from_a_wrong_one(monkeypatch):
     cosine = EXERCISES["tokens.cosine_similarity"]
-    module = check_source.source("attncourse.bank.tokens.cosine_similarity")
+    module = check_source.check_module("attncourse.bank.tokens.cosine_similarity")
     checks = importlib.import_module(module.name)
     monkeypatch.setattr(checks, "cosine", cosine.reference, raising=False)
-    assert wrong_lines.is_right(cosine, module, "cosine")
-    assert not wrong_lines.is_right(cosine, module, "dots")
+    assert wrong_lines.passes_some_exercise(cosine, module, "cosine")
+    assert not wrong_lines.passes_some_exercise(cosine, module, "dots")
 
 
 def test_a_mistake_without_source_is_found_by_its_code():
@@ -253,7 +253,7 @@ def test_the_guide_depends_on_no_machine_and_no_run(entries):
         exercise.stem: exercise for exercise in EXERCISES.values()
     }  # the last of each chapter
     for exercise in by_stem.values():
-        again = listing.distinct(listing.entry(exercise, m) for m in exercise.mistakes)
+        again = listing.distinct(listing.mistake_entry_html(exercise, m) for m in exercise.mistakes)
         assert again == [entry for entry in entries if entry.target == exercise.target]
     for entry in entries:
         assert not re.search(r"0x[0-9a-f]{6}|/home/|/tmp/|site-packages", entry.html), entry.id
@@ -332,7 +332,7 @@ def test_sphinx_reads_the_guide_last(monkeypatch):
 @pytest.mark.slow
 def test_the_courses_own_markup_is_kept_on_the_page():
     document = new_document("a page")
-    document += raw("<b>ours</b>")
+    document += guide_html_node("<b>ours</b>")
     assert b"<b>ours</b>" in publish_from_doctree(document, writer_name="html5")
 
 

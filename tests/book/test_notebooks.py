@@ -328,7 +328,7 @@ def results(wheel_environment) -> dict[Path, dict[str, str]]:
     for name, (code, _) in FAILING_NOTEBOOKS.items():
         paths.append(wheel_environment / name)
         paths[-1].parent.mkdir(parents=True, exist_ok=True)
-        paths[-1].write_text(colab.as_notebook([colab.cell(1, "code", code, {})]))
+        paths[-1].write_text(colab.as_notebook([colab.notebook_cell(1, "code", code, {})]))
     with ThreadPoolExecutor(2) as pool:
         first, second = pool.map(lambda n: run_notebooks(wheel_environment, *paths[n::2]), range(2))
     return first | second

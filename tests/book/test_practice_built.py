@@ -12,7 +12,7 @@ import course as settings
 import pytest
 from bs4 import BeautifulSoup
 from chromium import ABSENT, BROWSER
-from drill_links import PRACTICE, SHOWN, drills_by_chapter, drills_by_entry
+from drill_links import N_LINKS_SHOWN, PRACTICE, drills_by_chapter, drills_by_entry
 from drill_pages import STILL
 from playwright.sync_api import expect
 
@@ -79,7 +79,7 @@ def test_each_entry_of_the_field_guide_leads_to_its_drills(built):
     )
     for entry, drills in drills_by_entry(COURSE).items():
         links = re.findall(r'href="practice\.html#([^"]+)"', entries[entry])
-        assert links == [drill.id for drill in drills[:SHOWN]], entry
+        assert links == [drill.id for drill in drills[:N_LINKS_SHOWN]], entry
     known = {drill.id for drills in DRILLS.values() for drill in drills}
     assert set(re.findall(r'href="practice\.html#([^"]+)"', text)) <= known
 

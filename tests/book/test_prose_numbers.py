@@ -20,7 +20,7 @@ from helpers.project import ROOT
 PAGES = [  # that compute something
     page
     for page in load(ROOT).pages
-    if prose_numbers.CODE.search((ROOT / f"{page}.md").read_text(encoding="utf-8"))
+    if prose_numbers.CODE_CELLS.search((ROOT / f"{page}.md").read_text(encoding="utf-8"))
 ]
 PAGE = """---
 jupytext: x

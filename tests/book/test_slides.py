@@ -18,7 +18,7 @@ COURSE = load(ROOT)
 def made(built) -> dict[str, Path]:
     """Return the slide decks by chapter."""
     assert built == ROOT / "_build" / "html"
-    return {path.stem: path for path in slides.make(COURSE)}
+    return {path.stem: path for path in slides.make_decks(COURSE)}
 
 
 @cache

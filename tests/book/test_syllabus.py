@@ -32,7 +32,7 @@ def test_no_week_comes_before_what_it_builds_on(plan, last):
 def test_a_row_adds_up_what_its_chapters_say():
     weeks = syllabus.weeks(COURSE, ["1: 4 5", "2: 6 7, one of them"])
     titles = {stem: f"{stem}: and more" for stem in STEMS}
-    html = syllabus.table(COURSE, weeks, titles, dict.fromkeys(STEMS, "there.html"))
+    html = syllabus.weeks_table_html(COURSE, weeks, titles, dict.fromkeys(STEMS, "there.html"))
     first, second = BeautifulSoup(html, "html.parser").select("tbody tr")
     four, five, six, seven = (line(ROOT, COURSE.chapters[n]) for n in (3, 4, 5, 6))
     assert f"about {four.reading + five.reading} minutes" in first.get_text()

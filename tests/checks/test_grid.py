@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from grid import covered, mixed, owed, report
+from grid import costly_rare_kinds, covered, missing_kinds, owed
 from torch import nn
 
 from attncourse.checks import exercises
@@ -30,7 +30,7 @@ def target_of(exercise) -> str:
 
 @pytest.mark.parametrize("exercise", EXERCISES.values(), ids=target_of)
 def test_every_allowed_kind_of_input_is_among_the_cases(exercise):
-    coverage = report(exercise)
+    coverage = missing_kinds(exercise)
     lines = "\n    ".join(("", *coverage.missing))
     assert not coverage.missing, f"no case of {exercise.target} has:{lines}"
     assert not coverage.stale, f"excluded, but covered or never owed: {', '.join(coverage.stale)}"
@@ -38,7 +38,7 @@ def test_every_allowed_kind_of_input_is_among_the_cases(exercise):
 
 @pytest.mark.parametrize("exercise", EXERCISES.values(), ids=target_of)
 def test_a_rare_kind_of_input_costs_one_point_at_most(exercise):
-    mixed_criteria = mixed(exercise)
+    mixed_criteria = costly_rare_kinds(exercise)
     lines = "".join(
         f"\n    {name}: {', '.join(sorted(kinds))}" for name, kinds in mixed_criteria.items()
     )
@@ -58,9 +58,11 @@ def test_rare_inputs_in_an_ordinary_criterion_are_named():
 
     alone = replace(criterion, cases=single)
     beside = replace(criterion, cases=with_single(criterion.cases))
-    assert mixed(replace(ATTENTION, criteria=(alone,))) == {}
-    assert mixed(replace(ATTENTION, criteria=(beside,))) == {criterion.name: {"float32", "n of 1"}}
-    assert mixed(replace(ATTENTION, criteria=(replace(beside, points=1),))) == {}
+    assert costly_rare_kinds(replace(ATTENTION, criteria=(alone,))) == {}
+    assert costly_rare_kinds(replace(ATTENTION, criteria=(beside,))) == {
+        criterion.name: {"float32", "n of 1"}
+    }
+    assert costly_rare_kinds(replace(ATTENTION, criteria=(replace(beside, points=1),))) == {}
 
 
 def without_criteria(exercise, *criteria: str):
@@ -73,7 +75,7 @@ def without_criteria(exercise, *criteria: str):
 
 
 def test_missing_kinds_of_input_are_named():
-    assert report(without_criteria(ATTENTION, "batches")).missing == (
+    assert missing_kinds(without_criteria(ATTENTION, "batches")).missing == (
         "one batch axis, not contiguous",
         "two batch axes",
         "two batch axes, not contiguous",
@@ -88,13 +90,15 @@ def test_missing_kinds_of_input_are_named():
         "d_v = n",
         "d_v = batch",
     )
-    assert report(
+    assert missing_kinds(
         without_criteria(ATTENTION, "a mask, True where attention is allowed")
     ).missing == (
         "mask of two axes, in a batch as long as the first",
         "a square mask that its transpose differs from",
     )
-    assert report(without_criteria(ATTENTION, "float32, large and small scores")).missing == (
+    assert missing_kinds(
+        without_criteria(ATTENTION, "float32, large and small scores")
+    ).missing == (
         "float32",
         "a row of very small numbers",
         "a row of very large numbers",
@@ -102,11 +106,13 @@ def test_missing_kinds_of_input_are_named():
         "a row whose exp overflows",
         "the first call once more, after others",
     )
-    assert report(without_criteria(ATTENTION, "another scale")).missing == (
+    assert missing_kinds(without_criteria(ATTENTION, "another scale")).missing == (
         "scale of 0",
         "scale given",
     )
-    assert report(without_criteria(ATTENTION, "gradients reach query, key and value")).missing == (
+    assert missing_kinds(
+        without_criteria(ATTENTION, "gradients reach query, key and value")
+    ).missing == (
         "a gradient on query alone",
         "a gradient on key alone",
         "a gradient on value alone",
@@ -114,7 +120,9 @@ def test_missing_kinds_of_input_are_named():
 
 
 def test_missing_kinds_of_module_calls_are_named():
-    assert report(without_criteria(HEAD, "bias=True adds a bias to each projection")).missing == (
+    assert missing_kinds(
+        without_criteria(HEAD, "bias=True adds a bias to each projection")
+    ).missing == (
         "W_q.weight of 0",
         "W_k.weight of 0",
         "W_v.weight of 0",
@@ -122,28 +130,31 @@ def test_missing_kinds_of_module_calls_are_named():
         "W_k.bias of 0",
         "W_v.bias of 0",
     )
-    assert report(without_criteria(HEAD, "attention between three projections of x")).missing == (
+    assert missing_kinds(
+        without_criteria(HEAD, "attention between three projections of x")
+    ).missing == (
         "two calls of one object, of the same lengths",
         "two calls of one object, of other lengths",
     )
     assert (
-        report(without_criteria(HEAD, "weights(x, mask) returns the attention map")).missing == ()
+        missing_kinds(without_criteria(HEAD, "weights(x, mask) returns the attention map")).missing
+        == ()
     )
-    assert report(without_criteria(HEAD, "a mask, True where attention is allowed")).missing == (
-        "mask of two axes, in a batch as long as the first",
-    )
+    assert missing_kinds(
+        without_criteria(HEAD, "a mask, True where attention is allowed")
+    ).missing == ("mask of two axes, in a batch as long as the first",)
     maskless = without_criteria(HEAD, "a mask, True where attention is allowed",
                        "gradients reach x and every weight")  # fmt: skip
-    assert "mask given" in report(maskless).missing
-    assert "a gradient on W_k.bias alone" in report(maskless).missing
+    assert "mask given" in missing_kinds(maskless).missing
+    assert "a gradient on W_k.bias alone" in missing_kinds(maskless).missing
 
 
 def test_exclusions_hold_and_stale_ones_are_reported():
-    assert "integers in query" in report(replace(ATTENTION, excludes=())).missing
+    assert "integers in query" in missing_kinds(replace(ATTENTION, excludes=())).missing
     covered_one = replace(ATTENTION, excludes=(*ATTENTION.excludes, ("m of 1", "no reason")))
-    assert report(covered_one).stale == ("m of 1",)
+    assert missing_kinds(covered_one).stale == ("m of 1",)
     never_owed = replace(ATTENTION, excludes=(*ATTENTION.excludes, ("h of 1", "no reason")))
-    assert report(never_owed).stale == ("h of 1",)
+    assert missing_kinds(never_owed).stale == ("h of 1",)
 
 
 def test_a_cases_note_counts_as_no_coverage():

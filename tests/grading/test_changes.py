@@ -39,7 +39,7 @@ CHAPTERS = sorted(path.name for path in (ROOT / "solutions").glob("[0-9][0-9]_*"
 
 
 def test_a_question_gets_nbgraders_metadata_and_its_points():
-    marks, text = rubrics.question(MARKS, TEXT, "a.py")
+    marks, text = rubrics.question_cell(MARKS, TEXT, "a.py")
     assert marks == MARKS | {"locked": False, "schema_version": 3, "task": False}
     assert "*3 points, given by a person · three sentences*" in text
     assert "<!--" not in text
@@ -59,7 +59,7 @@ def test_a_question_gets_nbgraders_metadata_and_its_points():
 )
 def test_a_bad_question_is_refused_in_one_line(marks, old, new, complaint):
     with pytest.raises(CourseError, match=complaint) as caught:
-        rubrics.question(MARKS | marks, TEXT.replace(old, new), "solutions/a.py")
+        rubrics.question_cell(MARKS | marks, TEXT.replace(old, new), "solutions/a.py")
     assert str(caught.value).startswith("solutions/a.py: explain_it")
     assert "\n" not in str(caught.value)
 
@@ -92,17 +92,17 @@ def test_chapters_from_the_fifth_on_have_a_question(name):
     for solved_cell in questions:
         released_cell = next(c for c in released.cells if c.grade_id == solved_cell.grade_id)
         assert not solved_cell.code
-        assert rubrics.ANSWER.search(solved_cell.source)
+        assert rubrics.SOLUTION_BLOCK.search(solved_cell.source)
         assert released_cell.source.endswith("YOUR ANSWER HERE")
         assert (
-            sum(int(row) for row in rubrics.ROW.findall(released_cell.source))
+            sum(int(row) for row in rubrics.TABLE_ROW.findall(released_cell.source))
             == released_cell.points
             == 4
         )
         assert "SOLUTION" not in released_cell.source
-        answer, _, rubric = rubrics.ANSWER.search(solved_cell.source)[0].partition("\n\n")
+        answer, _, rubric = rubrics.SOLUTION_BLOCK.search(solved_cell.source)[0].partition("\n\n")
         assert " ".join(answer.splitlines()[1:]).count(". ") == 2, "three sentences"
-        assert re.findall(r"\((\d)\)", rubric) == rubrics.ROW.findall(released_cell.source)
+        assert re.findall(r"\((\d)\)", rubric) == rubrics.TABLE_ROW.findall(released_cell.source)
         assert "three sentences" in " ".join(released_cell.source.split())
 
 

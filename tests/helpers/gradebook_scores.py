@@ -27,7 +27,7 @@ So.
 
 
 def question_cell(text: str = TEXT) -> dict:
-    marks, text = rubrics.question(MARKS, text, "a.py")
+    marks, text = rubrics.question_cell(MARKS, text, "a.py")
     raw_cell = cell(text, "explain_it", code=False)
     return raw_cell | {"metadata": {"nbgrader": marks}}
 

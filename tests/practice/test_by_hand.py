@@ -4,7 +4,7 @@ import course as settings
 import pytest
 from drill_making.by_hand import right_answers_by_hand, wrong_lines_by_hand
 from drill_making.line_changes import changes_by_hand
-from drill_making.overlapping import OVERLAPPING, overlap
+from drill_making.overlapping import OVERLAPPING_NAMES, names_overlap
 from drill_making.sources import right_answers
 
 from attncourse import STEMS
@@ -41,6 +41,6 @@ def test_every_answer_in_steps_can_be_read(stem):
 
 def test_names_that_overlap_are_names_of_mistakes():
     known = {mistake.name for exercise in exercises().values() for mistake in exercise.mistakes}
-    assert {name for names in OVERLAPPING for name in names} <= known
-    assert overlap("no norm", "a norm is missing")
-    assert not overlap("no norm", "nothing is permuted")
+    assert {name for names in OVERLAPPING_NAMES for name in names} <= known
+    assert names_overlap("no norm", "a norm is missing")
+    assert not names_overlap("no norm", "nothing is permuted")

@@ -20,7 +20,7 @@ def double_or_end(number):
     while number == 15:
         signal.pause()
     if number == 16:
-        bytearray(2 * children.ROOM)
+        bytearray(2 * children.MAX_EXTRA_BYTES)
     return 2 * number, os.getpid()
 
 
@@ -43,7 +43,7 @@ def test_an_error_of_the_function_is_told_and_the_child_stays():
         assert child.ask(2) == (4, process)
 
 
-@pytest.mark.skipif(not children.OWN_MEMORY.exists(), reason="memory has a limit on Linux alone")
+@pytest.mark.skipif(not children.MEMORY_FILE.exists(), reason="memory has a limit on Linux alone")
 def test_a_child_has_memory_to_its_limit():
     with Child(double_or_end) as child:
         with pytest.raises(RuntimeError, match="MemoryError"):
@@ -52,7 +52,7 @@ def test_a_child_has_memory_to_its_limit():
 
 
 def test_a_call_that_never_ends_is_ended(monkeypatch):
-    monkeypatch.setattr(children, "LONGEST", 0.2)
+    monkeypatch.setattr(children, "MAX_CALL_SECONDS", 0.2)
     with Child(double_or_end) as child, pytest.raises(ChildEnded):
         child.ask(15)
 

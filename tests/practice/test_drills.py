@@ -16,8 +16,8 @@ from drill_making import candidates
 from drill_making.candidates import name_of_changes
 from drill_making.choosing import with_ids
 from drill_making.example_choice import best_example, possible_examples
-from drill_making.examples import MOST_WEIGHTS, can_be_computed, without_weights
-from drill_making.line_changes import BY_HAND, LineChange
+from drill_making.examples import MAX_WEIGHTS, can_be_computed, without_weights
+from drill_making.line_changes import RANK_BY_HAND, LineChange
 from drill_making.overlapping import is_fair_name
 from drill_making.proving import (
     drill_problem,
@@ -25,7 +25,7 @@ from drill_making.proving import (
     problem_in_words,
 )
 from drill_making.refreshing import refreshed
-from drill_making.refused import NAMED_FOR_ANOTHER, NOBODY_WRITES, is_refused
+from drill_making.refused import NAMED_FOR_ANOTHER, NOBODY_WRITES, is_refused_line
 from drill_making.sources import RightAnswer
 
 from attncourse import STEMS
@@ -156,14 +156,14 @@ def test_a_change_is_named_as_its_drill_is():
 
 
 def test_a_line_by_hand_is_named_however_many_are_like_it(monkeypatch):
-    monkeypatch.setattr(candidates, "ALIKE", 1)
+    monkeypatch.setattr(candidates, "MAX_CHANGES_ALIKE", 1)
     drill = next(d for d in drills_of("kqv") if d.name == "divided by d_k")
     name_of = name_of_changes(limited(exercises()[drill.exercise]), SEED)
     answer = RightAnswer(drill.exercise, "\n".join(drill.right), drill.setup, "a drill")
     change = LineChange(drill.line, drill.code[drill.line], drill.mended[0], 1)
     assert name_of(answer, change)
     assert name_of(answer, change) is None
-    assert name_of(answer, replace(change, rank=BY_HAND)) == (drill.name, drill.easy)
+    assert name_of(answer, replace(change, rank=RANK_BY_HAND)) == (drill.name, drill.easy)
 
 
 def test_drills_keep_their_ids():
@@ -233,7 +233,7 @@ def test_a_module_shows_all_its_weights_or_none():
     assert bare["note"] == "one row; weights drawn at random"
     whole = example | {"inputs": [some[0], {"name": "W.weight", "value": [[1]]}]}
     assert without_weights(whole) == whole
-    many = [{"name": f"W_{i}.weight", "value": [[1]]} for i in range(MOST_WEIGHTS + 1)]
+    many = [{"name": f"W_{i}.weight", "value": [[1]]} for i in range(MAX_WEIGHTS + 1)]
     assert without_weights(whole | {"inputs": some[:1] + many})["inputs"] == some[:1]
 
 
@@ -254,8 +254,8 @@ def test_a_guard_in_right_code_is_no_wrong_name():
 
 def test_lines_that_readers_refused_are_no_drills():
     line = next(iter(NOBODY_WRITES["lookup.soft_lookup"]))
-    assert is_refused("lookup.soft_lookup", f"    {line}")
-    assert not is_refused("lookup.softmax", line)
+    assert is_refused_line("lookup.soft_lookup", f"    {line}")
+    assert not is_refused_line("lookup.softmax", line)
     assert {*NOBODY_WRITES, *NAMED_FOR_ANOTHER} <= {*exercises()}
 
 
@@ -277,4 +277,4 @@ def test_lines_that_readers_refused_are_no_drills():
 )
 def test_a_line_that_no_right_code_has_is_refused(line, tells):
     """Wherever it stands: it tells at once where to look."""
-    assert is_refused("kqv.project", f"    {line}") == tells
+    assert is_refused_line("kqv.project", f"    {line}") == tells

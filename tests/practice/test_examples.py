@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 from drill_making.example_choice import best_example, example_case, possible_examples
 from drill_making.examples import (
-    LONGEST_CALL,
-    UNSHOWN,
+    HIDDEN_WEIGHTS_NOTE,
+    MAX_CALL_LENGTH,
     arguments_as_typed,
     example_of,
     example_problem,
@@ -17,7 +17,7 @@ from drill_making.proving import implementation_of
 from drill_making.refreshing import refreshed
 from drill_making.small_cases import small_cases_of, with_small_cases
 from drill_making.small_cases.gpt import N_DRAWS
-from drill_making.wrong_names import WANTED, wrong_names
+from drill_making.wrong_names import N_WRONG_NAMES, wrong_names
 
 from attncourse import STEMS
 from attncourse.checks import exercises
@@ -61,11 +61,11 @@ def test_a_name_that_gives_the_result_is_told():
         ({"inputs": [{"name": "x", "value": [[0.5] * 30]}]}, ""),
         ({"inputs": [{"name": "x", "value": [[0.5] * 30, [2] * 30]}]}, ""),
         ({"inputs": [{"name": n, "value": [[0.5] * 30]} for n in "qk"]}, "so many numbers"),
-        ({"note": f"one head; {UNSHOWN}"}, "its weights are not shown"),
+        ({"note": f"one head; {HIDDEN_WEIGHTS_NOTE}"}, "its weights are not shown"),
         ({"note": "how often each came, in sixths"}, "need not sum to the whole"),
         ({"got": [0.30001], "want": [0.300011]}, ""),
         ({"got": [8.31e-7], "want": [8.32e-7]}, "both its results read the same"),
-        ({"call": f"f({'x, ' * LONGEST_CALL})"}, "its call is too long"),
+        ({"call": f"f({'x, ' * MAX_CALL_LENGTH})"}, "its call is too long"),
         ({"call": "f(n=2, x)"}, "its call is no Python"),
         ({"call": "f(x) of 12"}, ""),
         ({"call": "the mean of f(d_k, 128) over 32 seeds"}, ""),
@@ -133,7 +133,7 @@ def test_a_name_with_the_same_result_gives_way():
             return list(names)[:number]
 
     names = wrong_names(case.trial, twin, First(), drill.wrong_names)
-    assert len(names) == WANTED
+    assert len(names) == N_WRONG_NAMES
     assert drill.wrong_names[0] not in names
     assert set(drill.wrong_names[1:]) <= set(names)
     only = {name: twin[name] for name in drill.wrong_names}
@@ -162,7 +162,7 @@ def test_a_drill_whose_example_tells_enough_stays_as_it_is():
 
 def test_an_example_without_weights_gets_another():
     drill = next(d for d in drills_of("transformer") if d.exercise.endswith("EncoderBlock"))
-    dim = replace(drill, example=replace(drill.example, note=UNSHOWN, inputs=[]))
+    dim = replace(drill, example=replace(drill.example, note=HIDDEN_WEIGHTS_NOTE, inputs=[]))
     again = refreshed(dim, MADE_WITH)
     assert not example_problem(again.example)
     assert not example_case(again, MADE_WITH).twins(again.wrong_names)

@@ -2,7 +2,7 @@
 
 import pytest
 from drill_making.line_changes import (
-    OPTION,
+    RANK_OF_OPTION,
     LineChange,
     does_nothing,
     is_odd,
@@ -32,15 +32,15 @@ LINES = [
     ],
 )
 def test_an_option_that_leaves_a_value_unread_is_refused(line, wrong, unused):
-    change = LineChange(line, wrong, LINES[line], OPTION)
+    change = LineChange(line, wrong, LINES[line], RANK_OF_OPTION)
     assert leaves_unused(change, LINES) is unused
-    assert not leaves_unused(LineChange(line, wrong, LINES[line], OPTION - 1), LINES)
+    assert not leaves_unused(LineChange(line, wrong, LINES[line], RANK_OF_OPTION - 1), LINES)
 
 
 def test_an_array_of_which_entries_are_set_is_not_read_by_that():
     lines = ["def f(x):", "    y = x + 0", "    y[0] = 1", "    return y"]
-    assert leaves_unused(LineChange(3, "    return x", lines[3], OPTION), lines)
-    assert not leaves_unused(LineChange(3, "    return -y", lines[3], OPTION), lines)
+    assert leaves_unused(LineChange(3, "    return x", lines[3], RANK_OF_OPTION), lines)
+    assert not leaves_unused(LineChange(3, "    return -y", lines[3], RANK_OF_OPTION), lines)
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ import time
 from dataclasses import replace
 
 import pytest
-from drill_making.elsewhere import changes_elsewhere, what_lacks, with_other_lines
-from drill_making.proving import drill_problem, implementation_of, mending
+from drill_making.elsewhere import changes_elsewhere, lacking_parts, with_other_lines
+from drill_making.proving import drill_problem, implementation_of, mending_places
 
 from attncourse import STEMS
 from attncourse.checks import exercises
@@ -88,7 +88,7 @@ def test_another_line_that_does_not_mend_it_is_refused():
     ],
 )
 def test_what_a_line_lacks(wrong, right, lacks):
-    found = what_lacks(ast.parse(wrong), ast.parse(right))
+    found = lacking_parts(ast.parse(wrong), ast.parse(right))
     assert [(ast.unparse(one), ast.unparse(other)) for one, other in found] == lacks
 
 
@@ -124,7 +124,7 @@ def test_what_never_ends_takes_no_longer_than_right_code():
 
     trials = try_out(exercise, wrong, SEED)
     began = time.process_time()
-    assert list(mending(exercise, right, [endless, None, wrong, right, endless], trials, SEED)) == [
-        3
-    ]
+    assert list(
+        mending_places(exercise, right, [endless, None, wrong, right, endless], trials, SEED)
+    ) == [3]
     assert time.process_time() - began < exercise.limit

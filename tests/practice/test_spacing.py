@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 from drill_making.candidates import with_spaces
 from drill_making.line_changes import LineChange
-from drill_making.sources import WIDTH
-from drill_making.spacing import as_formatted, formatted, spaced
+from drill_making.sources import LINE_WIDTH
+from drill_making.spacing import format_codes, with_formatter_lines, with_formatter_spaces
 
 from attncourse import STEMS
 from attncourse.practice.drills import drills_of
@@ -27,11 +27,11 @@ def test_a_wrong_line_that_fits_stands_on_one_line():
         last,
     )
     drill = replace(EVERY[0], code=(*code, *rest), line=2, mended=(right,))
-    again = as_formatted(drill)
+    again = with_formatter_lines(drill)
     assert again.code == (code[0], "    key, value = (part.mT for part in (key, value))", *rest)
     assert (again.line, again.mended) == (1, (head, right, last))
     assert again.right == drill.right
-    assert as_formatted(again) == again
+    assert with_formatter_lines(again) == again
 
 
 def test_a_wrong_line_that_does_not_fit_is_broken():
@@ -39,7 +39,7 @@ def test_a_wrong_line_that_does_not_fit_is_broken():
     right = "    return f(np.concatenate([first_of_all, last_of_all]))"
     wrong = "    return f(np.concatenate([first_of_all[::-1], last_of_all[::-1], first_of_all]))"
     head = ("def joined(first_of_all, last_of_all):", "    x = 1", "    y = 2")
-    again = as_formatted(replace(EVERY[0], code=(*head, wrong), line=3, mended=(right,)))
+    again = with_formatter_lines(replace(EVERY[0], code=(*head, wrong), line=3, mended=(right,)))
     broken = "        np.concatenate([first_of_all[::-1], last_of_all[::-1], first_of_all])"
     assert again.code == (*head, "    return f(", broken, "    )")
     assert again.line == 4
@@ -52,7 +52,7 @@ def test_a_wrong_line_that_does_not_fit_is_broken():
 def test_every_drill_is_as_the_formatter_writes_it():
     """In a line of its own that fits into another, or that is too long, the mistake is found."""
     codes = ["\n".join(drill.code) for drill in EVERY]
-    again = formatted(codes, WIDTH)
+    again = format_codes(codes, LINE_WIDTH)
     odd = [d.id for d, code, other in zip(EVERY, codes, again, strict=True) if code != other]
     assert not odd
 
@@ -60,7 +60,7 @@ def test_every_drill_is_as_the_formatter_writes_it():
 @pytest.mark.parametrize("kind", ["code", "right"])
 def test_every_drill_is_spaced_as_the_formatter_would(kind):
     codes = ["\n".join(getattr(drill, kind)) for drill in EVERY]
-    again = spaced(codes)
+    again = with_formatter_spaces(codes)
     odd = [d.id for d, code, other in zip(EVERY, codes, again, strict=True) if code != other]
     assert not odd
 
@@ -78,10 +78,10 @@ def test_every_drill_is_spaced_as_the_formatter_would(kind):
 def test_only_the_spaces_change(line, formatted):
     code = "def f(x, n):\n    y = g(\n        x,\n        n ** 2\n    )\n    {}"
     before = code.format(line)
-    (after,) = spaced([before])
+    (after,) = with_formatter_spaces([before])
     assert after == code.format(formatted).replace("n ** 2", "n**2")
     assert ast.dump(ast.parse(after)) == ast.dump(ast.parse(before))
-    assert spaced([after, after]) == [after, after]
+    assert with_formatter_spaces([after, after]) == [after, after]
 
 
 def test_a_change_is_spaced_in_its_line():

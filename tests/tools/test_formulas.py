@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from bs4 import BeautifulSoup
-from formulas import drawn, glued
+from formulas import glued, page_with_formulas
 
 MATH = '<span class="math notranslate nohighlight">{}</span>'.format(r"\(a &lt; b\)")
 
@@ -41,7 +41,7 @@ PAGE = (
 
 def test_formulas_are_drawn_with_their_glyphs_and_mathml():
     wrong = []
-    page = BeautifulSoup(drawn(PAGE, wrong.append), "html.parser")
+    page = BeautifulSoup(page_with_formulas(PAGE, wrong.append), "html.parser")
     assert wrong == []
     shown = page.select("mjx-container")
     assert [container["data-tex"] for container in shown] == [
@@ -64,10 +64,10 @@ def test_formulas_are_drawn_with_their_glyphs_and_mathml():
 def test_an_unreadable_formula_is_reported_and_stays(tex):
     wrong = []
     text = rf'<span class="math">\({tex}\)</span>'
-    assert drawn(text, wrong.append).startswith(text)
+    assert page_with_formulas(text, wrong.append).startswith(text)
     assert len(wrong) == 1
     assert repr(tex) in wrong[0]
 
 
 def test_a_page_without_formulas_carries_no_glyphs():
-    assert drawn("<p>none</p>") == "<p>none</p>"
+    assert page_with_formulas("<p>none</p>") == "<p>none</p>"

@@ -64,6 +64,6 @@ def test_states_have_unique_names_and_known_commands():
 
 def test_a_state_with_a_refused_call_from_end_to_end():
     state = next(state for state in machines.MACHINE_STATES if state.name == "no unshare")
-    table_rows = list(machines.rows(State(state.name, ("doctor",), state.refused), whole=False))
+    table_rows = list(machines.rows(State(state.name, ("doctor",), state.refused), full_run=False))
     assert [(row[1], row[2]) for row in table_rows] == [("doctor", True)]
     assert table_rows[0][3] != "green"

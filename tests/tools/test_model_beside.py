@@ -22,7 +22,7 @@ def model_paths(tmp_path, monkeypatch):
 
 def test_the_model_is_linked_or_copied_beside_the_book(model_paths, monkeypatch):
     cached, beside_book = model_paths
-    book.put_model_beside(beside_book.parents[1])
+    book.copy_model(beside_book.parents[1])
     assert beside_book.samefile(cached)
 
     def refuses(*_):
@@ -31,7 +31,7 @@ def test_the_model_is_linked_or_copied_beside_the_book(model_paths, monkeypatch)
     monkeypatch.setattr(os, "link", refuses)
     beside_book.unlink()
     beside_book.write_bytes(b"cut")  # as where a copy was interrupted
-    book.put_model_beside(beside_book.parents[1])
+    book.copy_model(beside_book.parents[1])
     assert not beside_book.samefile(cached)
     assert beside_book.read_bytes() == b"whole"
 
@@ -45,5 +45,5 @@ def test_without_a_complete_model_nothing_is_put_there(model_paths, monkeypatch,
         cached.write_bytes(b"cut")
     else:
         monkeypatch.setenv("ATTNCOURSE_MODEL", "no")
-    book.put_model_beside(beside_book.parents[1])
+    book.copy_model(beside_book.parents[1])
     assert not beside_book.exists()

@@ -5,16 +5,14 @@ from __future__ import annotations
 import pytest
 from chromium import ABSENT, BROWSER
 from docutils import nodes
-from steps import Setting, Words, close_words, keep_punctuation, open_words, read_setting
+from steps import Setting, Words, close_words, keep_punctuation, open_words, read_role
 
 from helpers.project import ROOT
 
 
 def test_words_figure_and_steps_are_read():
-    assert read_setting("cut it <heads: key=3; cut!>") == Setting(
-        "cut it", "heads", ["key=3", "cut!"]
-    )
-    setting = read_setting("so, there <real_model/real_model: text=It is, so; a-b=1>")
+    assert read_role("cut it <heads: key=3; cut!>") == Setting("cut it", "heads", ["key=3", "cut!"])
+    setting = read_role("so, there <real_model/real_model: text=It is, so; a-b=1>")
     assert setting == Setting(
         "so, there", "real_model", ["text=It is, so", "a-b=1"], "book/real_model"
     )
@@ -24,7 +22,7 @@ def test_words_figure_and_steps_are_read():
 @pytest.mark.parametrize("text", ["words", "words <figure>", "words <figure: cut>", "<figure: a!>"])
 def test_another_syntax_is_refused(text):
     with pytest.raises(ValueError, match="expected"):
-        read_setting(text)
+        read_role(text)
 
 
 def paragraph(*children) -> nodes.Element:

@@ -11,7 +11,7 @@ from course import Chapter
 from attncourse.checks import Exercise
 from drill_making.child import Child, ChildEnded
 from drill_making.line_changes import (
-    BY_HAND,
+    RANK_BY_HAND,
     LineChange,
     changes_by_hand,
     does_nothing,
@@ -30,14 +30,18 @@ from drill_making.proving import (
     named_mistake,
 )
 from drill_making.sources import RightAnswer, right_answers
-from drill_making.spacing import spaced
+from drill_making.spacing import with_formatter_spaces
 
-LONGEST = 9.0  # seconds of processor time for the changes of one answer, the likeliest first
-LONGEST_OF_ALL = 27.0  # for those of all answers
-LONGEST_BY_HAND = 90.0  # for the lines that were written by hand for an answer, which are few
-SPARE = 4  # names more than an exercise lacks, with which no further answer is changed
-MOST_ANSWERS = 8  # right answers of an exercise that are changed
-ALIKE = 3  # changes that do the same in the first cases, of which more are not tried
+SECONDS_PER_ANSWER = (
+    9.0  # seconds of processor time for the changes of one answer, the likeliest first
+)
+SECONDS_FOR_ALL_ANSWERS = 27.0  # for those of all answers
+SECONDS_FOR_LINES_BY_HAND = (
+    90.0  # for the lines that were written by hand for an answer, which are few
+)
+SPARE_NAMES = 4  # names more than an exercise lacks, with which no further answer is changed
+MAX_ANSWERS = 8  # right answers of an exercise that are changed
+MAX_CHANGES_ALIKE = 3  # changes that do the same in the first cases, of which more are not tried
 
 
 @dataclass(frozen=True)
@@ -56,36 +60,43 @@ class Candidate:
 
 
 def candidates_by_hand(chapter: Chapter, exercise: Exercise, seed: int) -> Iterator[Candidate]:
-    """The candidates of the lines that were written by hand for an exercise's right answers."""
+    """Yield the candidates of the lines written by hand for an exercise's right answers."""
     with Child(name_of_changes(limited(exercise), seed)) as child:
         for answer in right_answers(chapter, exercise):
             changes = changes_by_hand(answer.text, exercise)
-            yield from named_changes(child, answer, changes, LONGEST_BY_HAND)
+            yield from named_changes(child, answer, changes, SECONDS_FOR_LINES_BY_HAND)
 
 
 def candidates_of(
-    chapter: Chapter, exercise: Exercise, seed: int, standing: Collection[str] = (), lacks: int = 8
+    chapter: Chapter,
+    exercise: Exercise,
+    seed: int,
+    names_there: Collection[str] = (),
+    n_lacking: int = 8,
 ) -> Iterator[Candidate]:
-    """The candidates of an exercise, answer by answer, until there are enough for what it lacks.
+    """Yield candidates of an exercise, answer by answer, until there are enough.
 
-    ``standing`` are the names that it has drills of, ``lacks`` how many more drills it is to have.
+    ``names_there`` are the names of its drills; it is to have ``n_lacking`` drills more.
     """
-    names: set[str] = set()  # of candidates that are not easy
+    candidate_names: set[str] = set()  # of candidates that are not easy
     with Child(name_of_changes(limited(exercise), seed)) as child:
-        for answer in right_answers(chapter, exercise)[:MOST_ANSWERS]:
-            if len(names.difference(standing)) >= lacks + SPARE or child.seconds > LONGEST_OF_ALL:
+        for answer in right_answers(chapter, exercise)[:MAX_ANSWERS]:
+            if (
+                len(candidate_names.difference(names_there)) >= n_lacking + SPARE_NAMES
+                or child.seconds > SECONDS_FOR_ALL_ANSWERS
+            ):
                 return
             changes = line_changes(answer.text, exercise)
-            for candidate in named_changes(child, answer, changes, LONGEST):
+            for candidate in named_changes(child, answer, changes, SECONDS_PER_ANSWER):
                 if not candidate.is_easy:
-                    names.add(candidate.name)
+                    candidate_names.add(candidate.name)
                 yield candidate
 
 
 def named_changes(
     child: Child, answer: RightAnswer, changes: Iterable[LineChange], seconds: float
 ) -> Iterator[Candidate]:
-    """The changes of an answer that the checks give a name, as long as there is time."""
+    """Yield the changes of an answer that the checks give a name, as long as there is time."""
     ends = child.seconds + seconds
     for change in changes:
         if child.seconds > ends:
@@ -105,7 +116,7 @@ def named_changes(
 
 def with_spaces(change: LineChange, lines: list[str]) -> LineChange:
     """Return a change with its line spaced as the formatter would have it."""
-    code = spaced(["\n".join(change.applied_to(lines))])[0]
+    code = with_formatter_spaces(["\n".join(change.applied_to(lines))])[0]
     return replace(change, wrong=code.splitlines()[change.line])
 
 
@@ -124,8 +135,8 @@ def name_of_changes(
     def name_of(answer: RightAnswer, change: LineChange) -> tuple[str, bool] | None:
         text = answer.text
         if text not in right:
-            own = implementation_of(answer.name, answer.setup, text)
-            right[text] = is_right(exercise, own, (seed,))
+            unchanged = implementation_of(answer.name, answer.setup, text)
+            right[text] = is_right(exercise, unchanged, (seed,))
         code = "\n".join(change.applied_to(answer.lines))
         wrong = implementation_of(answer.name, answer.setup, code)
         if wrong is None or not right[text]:
@@ -134,7 +145,7 @@ def name_of_changes(
         alike = fingerprint(first)
         counts = seen.setdefault(text, Counter())
         counts[alike] += 1
-        is_one_of_many = counts[alike] > ALIKE and change.rank > BY_HAND
+        is_one_of_many = counts[alike] > MAX_CHANGES_ALIKE and change.rank > RANK_BY_HAND
         if is_one_of_many or not may_be_known(exercise, first, seed):
             return None
         with fewer_draws():

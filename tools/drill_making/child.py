@@ -14,10 +14,10 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-LONGEST = 300.0  # seconds for one call: native code cannot always be interrupted
-ROOM = 2 * 2**30  # bytes of memory that a child may take, beside those it is born with
-OWN_MEMORY = Path("/proc/self/statm")  # in pages; where there is none, memory has no limit
-FORK = multiprocessing.get_context("fork")  # what is imported and drawn already comes along
+MAX_CALL_SECONDS = 300.0  # seconds for one call: native code cannot always be interrupted
+MAX_EXTRA_BYTES = 2 * 2**30  # bytes of memory that a child may take, beside those it is born with
+MEMORY_FILE = Path("/proc/self/statm")  # in pages; where there is none, memory has no limit
+FORK_CONTEXT = multiprocessing.get_context("fork")  # what is imported and drawn already comes along
 
 
 class ChildEnded(Exception):
@@ -54,7 +54,7 @@ class Child:
             self._start()
         try:
             self._connection.send(arguments)
-            if not self._connection.poll(LONGEST):
+            if not self._connection.poll(MAX_CALL_SECONDS):
                 raise EOFError
             is_result, result, seconds = self._connection.recv()
         except (EOFError, ConnectionError) as error:
@@ -66,12 +66,12 @@ class Child:
         return result
 
     def _start(self) -> None:
-        self._connection, theirs = FORK.Pipe()
-        self._process = FORK.Process(
-            target=answer_calls, args=(self.function, theirs, self._connection), daemon=True
+        self._connection, child_end = FORK_CONTEXT.Pipe()
+        self._process = FORK_CONTEXT.Process(
+            target=answer_calls, args=(self.function, child_end, self._connection), daemon=True
         )
         self._process.start()
-        theirs.close()
+        child_end.close()
 
     def _stop(self) -> None:
         if self._process is None:
@@ -82,10 +82,10 @@ class Child:
         self._process = self._connection = None
 
 
-def answer_calls(function: Callable, connection: Connection, parents: Connection) -> None:
+def answer_calls(function: Callable, connection: Connection, parent_end: Connection) -> None:
     """Call the function with what comes, and send back its result, until the parent is gone."""
-    parents.close()  # or this end would be kept open by the child itself
-    limit_memory()
+    parent_end.close()  # or this end would be kept open by the child itself
+    limit_child_memory()
     while True:
         try:
             arguments = connection.recv()
@@ -93,18 +93,18 @@ def answer_calls(function: Callable, connection: Connection, parents: Connection
             return
         began = time.process_time()
         try:
-            said = True, function(*arguments)
+            answer = True, function(*arguments)
         except Exception as error:
-            said = False, f"{type(error).__name__}: {error}"
+            answer = False, f"{type(error).__name__}: {error}"
         try:
-            connection.send((*said, time.process_time() - began))
+            connection.send((*answer, time.process_time() - began))
         except ConnectionError:
             return
 
 
-def limit_memory() -> None:
+def limit_child_memory() -> None:
     """Let this process run out of memory, not the machine: changed code may make endless lists."""
-    if OWN_MEMORY.exists():
-        pages = int(OWN_MEMORY.read_text(encoding="utf-8").split()[0])
-        most = pages * resource.getpagesize() + ROOM
-        resource.setrlimit(resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
+    if MEMORY_FILE.exists():
+        pages = int(MEMORY_FILE.read_text(encoding="utf-8").split()[0])
+        max_bytes = pages * resource.getpagesize() + MAX_EXTRA_BYTES
+        resource.setrlimit(resource.RLIMIT_AS, (max_bytes, resource.RLIM_INFINITY))

@@ -25,15 +25,19 @@ from drill_making.examples import (
 )
 from drill_making.proving import Named, as_checked, implementation_of, limited
 from drill_making.small_cases import SMALL_CASE_CRITERION, with_small_cases
-from drill_making.wrong_names import WANTED, draws_of, fair_names, is_twin, wrong_names
+from drill_making.wrong_names import N_WRONG_NAMES, draws_of, fair_names, is_twin, wrong_names
 
-IN_ORDER = 2.0  # the effort by which a small case is worth less than the one before it
-MOST_CASES = 24  # cases of a draw that are looked at, those that are read most quickly
-MOST_COMPUTED = 6  # cases that are computed again
-COMPUTED = 60.0  # the effort that a case is worth that can be computed with what is shown
-REPLACED = 15.0  # that a wrong name costs which another takes the place of
-FURTHER = 100  # from one seed to the next
-MISSING = 300.0  # that one costs whose mistake gives the very result, for want of another
+EFFORT_PER_PLACE = 2.0  # the effort by which a small case is worth less than the one before it
+MAX_CASES_PER_DRAW = 24  # cases of a draw that are looked at, those that are read most quickly
+MAX_CASES_COMPUTED = 6  # cases that are computed again
+EFFORT_OF_UNCOMPUTABLE = (
+    60.0  # the effort that a case is worth that can be computed with what is shown
+)
+EFFORT_PER_NEW_NAME = 15.0  # that a wrong name costs which another takes the place of
+SEED_STEP = 100  # from one seed to the next
+EFFORT_PER_MISSING_NAME = (
+    300.0  # that one costs whose mistake gives the very result, for want of another
+)
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,11 @@ class PossibleExample:
     @property
     def effort(self) -> float:
         """Return how much there is to read; small cases stand in the order of their effort."""
-        later = IN_ORDER * self.place if self.trial.criterion.name == SMALL_CASE_CRITERION else 0
+        later = (
+            EFFORT_PER_PLACE * self.place
+            if self.trial.criterion.name == SMALL_CASE_CRITERION
+            else 0
+        )
         return reading_effort(self.exercise, self.trial) + later
 
     @property
@@ -86,44 +94,51 @@ class NamedCode:
 
 
 def names_and_example(
-    code: NamedCode, luck: random.Random, kept: Sequence[str] = ()
+    code: NamedCode, luck: random.Random, kept_names: Sequence[str] = ()
 ) -> tuple[list[str], PossibleExample] | None:
     """Return three wrong names for wrong code, and a case that refutes them where there is one.
 
-    The names that are ``kept`` stay, if a case refutes them that is read as quickly as another.
-    Further draws are looked through where no case refutes three names. None where there are too few
-    names, or no case can be followed.
+    ``kept_names`` stay, if a case refutes them that is read as quickly as another. Further draws
+    are looked through where no case refutes three names. None where there are too few names, or no
+    case can be followed.
     """
     draws = {
         code.seed: code.named.trials,
         **draws_of(code.exercise, code.wrong, further_seeds(code.seed)[1:2]),
     }
     fair = fair_names(code.exercise, code.named.mistake, draws, code.right_lines)
-    others = [name for name in fair if name not in kept]
+    other_names = [name for name in fair if name not in kept_names]
     cases = code.cases(code.seed)
-    case = best_example(cases, kept, others, code.wrong)
-    if case is None or cost_of(case, kept, others) >= MISSING:
+    case = best_example(cases, kept_names, other_names, code.wrong)
+    if case is None or cost_of(case, kept_names, other_names) >= EFFORT_PER_MISSING_NAME:
         cases += code.cases(*further_seeds(code.seed)[1:])
-        case = best_example(cases, kept, others, code.wrong)
+        case = best_example(cases, kept_names, other_names, code.wrong)
     if case is None:
         return None
-    names = wrong_names(case.trial, case.outcomes([*kept, *others]), luck, kept)
-    return (names, case) if len(names) == WANTED else None
+    names = wrong_names(case.trial, case.outcomes([*kept_names, *other_names]), luck, kept_names)
+    return (names, case) if len(names) == N_WRONG_NAMES else None
 
 
 def possible_examples(
     exercise: Exercise, implementation: Callable, right: Callable, seeds: Sequence[int]
 ) -> Iterator[PossibleExample]:
-    """The cases of wrong code that can be followed: small ones, then those of the seeds' draws.
+    """Yield the cases of wrong code that can be followed: small ones, then the seeds' draws.
 
     Of each draw those first that are read most quickly.
     """
-    for whole, seed in draws_for_examples(exercise, right, seeds):
+    for full_exercise, seed in draws_for_examples(exercise, right, seeds):
         with as_checked():
-            trials = try_out(whole, implementation, seed)
-        found = [PossibleExample(whole, seed, i, t) for i, t in enumerate(trials) if is_possible(t)]
-        found.sort(key=lambda one: one.effort)
-        yield from islice((one for one in found if not example_problem(one.example)), MOST_CASES)
+            trials = try_out(full_exercise, implementation, seed)
+        examples = [
+            PossibleExample(full_exercise, seed, i, t)
+            for i, t in enumerate(trials)
+            if is_possible(t)
+        ]
+        examples.sort(key=lambda example: example.effort)
+        yield from islice(
+            (example for example in examples if not example_problem(example.example)),
+            MAX_CASES_PER_DRAW,
+        )
 
 
 def example_case(drill: Drill, seed: int) -> PossibleExample | None:
@@ -138,21 +153,21 @@ def example_case(drill: Drill, seed: int) -> PossibleExample | None:
     if wrong is None or right is None:
         return None
     example = asdict(drill.example)
-    for whole, draw_seed in draws_for_examples(exercise, right, further_seeds(seed)):
-        for place, (criterion, case, _) in enumerate(draw(whole, draw_seed)):
-            asked = question_of(whole, criterion, case)
-            if any(example[name] != asked[name] for name in asked):
+    for full_exercise, draw_seed in draws_for_examples(exercise, right, further_seeds(seed)):
+        for place, (criterion, case, _) in enumerate(draw(full_exercise, draw_seed)):
+            question = question_of(full_exercise, criterion, case)
+            if any(example[name] != question[name] for name in question):
                 continue
             with as_checked():
-                trial = try_out(whole, wrong, draw_seed, {place})[place]
-            if is_possible(trial) and example_of(whole, trial) == example:
-                return PossibleExample(whole, draw_seed, place, trial)
+                trial = try_out(full_exercise, wrong, draw_seed, {place})[place]
+            if is_possible(trial) and example_of(full_exercise, trial) == example:
+                return PossibleExample(full_exercise, draw_seed, place, trial)
     return None
 
 
 def further_seeds(seed: int) -> tuple[int, int, int]:
     """Return a seed, and the two others whose draws may have an example."""
-    return seed, seed + FURTHER, seed + 2 * FURTHER
+    return seed, seed + SEED_STEP, seed + 2 * SEED_STEP
 
 
 def draws_for_examples(
@@ -160,8 +175,8 @@ def draws_for_examples(
 ) -> list[tuple[Exercise, int]]:
     """Return exercises and seeds among whose cases examples are: the small cases come first."""
     small = with_small_cases(exercise, right)
-    own = [(exercise, seed) for seed in seeds]
-    return [(small, seeds[0]), *own] if small else own
+    full_draws = [(exercise, seed) for seed in seeds]
+    return [(small, seeds[0]), *full_draws] if small else full_draws
 
 
 def is_possible(trial: Trial) -> bool:
@@ -176,28 +191,32 @@ def is_possible(trial: Trial) -> bool:
 
 def best_example(
     cases: Sequence[PossibleExample],
-    kept: Sequence[str],
-    others: Sequence[str],
+    kept_names: Sequence[str],
+    other_names: Sequence[str],
     implementation: Callable,
 ) -> PossibleExample | None:
     """Return the case that is read most quickly, of those that refute as many names as wanted.
 
-    The names that a drill has, ``kept``, rather stay; ``others`` can take their places. Of the best
-    few one is taken whose results come out of what is shown. None where there is no case.
+    ``kept_names``, which the drill has, rather stay; ``other_names`` can take their places. Of the
+    best few one is taken whose results come out of what is shown. None where there is no case.
     """
-    ranked = sorted(((cost_of(case, kept, others), i) for i, case in enumerate(cases)))
+    ranked = sorted(((cost_of(case, kept_names, other_names), i) for i, case in enumerate(cases)))
     best = [(cost, cases[i]) for cost, i in ranked]
     with as_checked():
-        for cost, case in best[:MOST_COMPUTED]:
-            near = cost - best[0][0] <= COMPUTED
+        for cost, case in best[:MAX_CASES_COMPUTED]:
+            near = cost - best[0][0] <= EFFORT_OF_UNCOMPUTABLE
             if near and can_be_computed(case.exercise, case.trial, implementation):
                 return case
     return best[0][1] if best else None
 
 
-def cost_of(case: PossibleExample, kept: Sequence[str], others: Sequence[str]) -> float:
+def cost_of(case: PossibleExample, kept_names: Sequence[str], other_names: Sequence[str]) -> float:
     """Return the effort of reading a case, with what its twins among the names cost."""
-    lacks = max(WANTED - len(kept) + len(case.twins(kept)), 0)
-    there = len(others) - len(case.twins(others))
-    missing = max(lacks - there, 0)
-    return case.effort + REPLACED * (lacks - missing) + MISSING * missing
+    n_lacking = max(N_WRONG_NAMES - len(kept_names) + len(case.twins(kept_names)), 0)
+    n_other_names = len(other_names) - len(case.twins(other_names))
+    n_missing = max(n_lacking - n_other_names, 0)
+    return (
+        case.effort
+        + EFFORT_PER_NEW_NAME * (n_lacking - n_missing)
+        + EFFORT_PER_MISSING_NAME * n_missing
+    )

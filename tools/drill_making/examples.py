@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from drill_pages.markup import numbers_in, reads_the_same
+from drill_pages.markup import numbers_of_value, reads_the_same
 
 from attncourse.checks import Exercise
 from attncourse.checks.exercise import Case, Criterion
@@ -21,23 +21,25 @@ from attncourse.checks.trying.trials import Trial
 from attncourse.practice.drills import DrillExample
 from drill_making.small_cases import SMALL_CASE_CRITERION
 
-MOST_NUMBERS = 30  # of an array that is shown
-TELLING = 4  # numbers of a result, of which fewer fit many mistakes
-DIGITS = (4, 6, 9)  # of a number: as few as show that a result is wrong
-WHOLE = 1e9  # below it a whole number is shown whole
-NOTHING = 1e-12  # beside 1, a number that only rounding has made
-MOST_PARTS = 4  # of several results
-LONGEST_TEXT = 160
-COMPUTED = 0.02  # how far a result may be off that is computed with what is shown
-UNSEEN = 120.0  # that of an argument whose numbers are not shown, so that nobody can compute
-MOST_WEIGHTS = 8  # of a module's arrays: an attention's, with biases
-UNSHOWN = "weights drawn at random"  # the note of a module of which none are shown
-DRAWN = 44  # numbers of an example's inputs that are not whole
-TRUTH = 50  # the effort that is worth more than True or False alone
-LONGEST_CALL = 160  # characters
-PLACE = re.compile(r"\bat \[[\d, ]*\] returned\b")  # of a result that is told, not shown
-ROUNDED = re.compile(r"\bin sixths\b")
-DTYPE = re.compile(r"(u?int|b?float)\d+|bool")
+MAX_NUMBERS_SHOWN = 30  # of an array that is shown
+MIN_TELLING_NUMBERS = 4  # numbers of a result, of which fewer fit many mistakes
+DIGITS_TRIED = (4, 6, 9)  # of a number: as few as show that a result is wrong
+LARGEST_WHOLE_NUMBER = 1e9  # below it a whole number is shown whole
+ROUNDING_ERROR = 1e-12  # beside 1, a number that only rounding has made
+MAX_PARTS = 4  # of several results
+MAX_TEXT_LENGTH = 160
+COMPUTED_TOLERANCE = 0.02  # how far a result may be off that is computed with what is shown
+EFFORT_PER_HIDDEN_ARRAY = (
+    120.0  # that of an argument whose numbers are not shown, so that nobody can compute
+)
+MAX_WEIGHTS = 8  # of a module's arrays: an attention's, with biases
+HIDDEN_WEIGHTS_NOTE = "weights drawn at random"  # the note of a module of which none are shown
+MAX_UNEVEN_NUMBERS = 44  # numbers of an example's inputs that are not whole
+EFFORT_OF_TRUTH_VALUE = 50  # the effort that is worth more than True or False alone
+MAX_CALL_LENGTH = 160  # characters
+RESULT_IN_WORDS = re.compile(r"\bat \[[\d, ]*\] returned\b")  # of a result that is told, not shown
+ROUNDED_SHARES_NOTE = re.compile(r"\bin sixths\b")
+DTYPE_NOTE = re.compile(r"(u?int|b?float)\d+|bool")
 
 
 def can_be_computed(exercise: Exercise, trial: Trial, implementation: Callable) -> bool:
@@ -55,7 +57,9 @@ def can_be_computed(exercise: Exercise, trial: Trial, implementation: Callable) 
             continue
         if numbers.shape != others.shape:
             return False
-        if not np.allclose(numbers, others, rtol=COMPUTED, atol=COMPUTED, equal_nan=True):
+        if not np.allclose(
+            numbers, others, rtol=COMPUTED_TOLERANCE, atol=COMPUTED_TOLERANCE, equal_nan=True
+        ):
             return False
     return True
 
@@ -73,21 +77,21 @@ def array_as_shown(value: Any) -> Any:
         return value
     rounded = value.detach().clone() if hasattr(value, "detach") else value.copy()
     for place in np.ndindex(tuple(value.shape)):
-        rounded[place] = float(f"{float(value[place]):.{DIGITS[0]}g}")
+        rounded[place] = float(f"{float(value[place]):.{DIGITS_TRIED[0]}g}")
     return rounded.requires_grad_() if getattr(value, "requires_grad", False) else rounded
 
 
 def reading_effort(exercise: Exercise, trial: Trial) -> float:
-    """How much there is to read in a case: fewer numbers, whole ones, one result."""
-    given = [v for _, v in arguments_shown(exercise, trial.criterion, trial.case)]
-    arrays = [numbers for v in given if is_array(v) and (numbers := as_numbers(v)) is not None]
+    """Return how much there is to read in a case: least for few whole numbers and one result."""
+    arguments = [v for _, v in arguments_shown(exercise, trial.criterion, trial.case)]
+    arrays = [numbers for v in arguments if is_array(v) and (numbers := as_numbers(v)) is not None]
     effort = float(sum(a.size for a in arrays))
     effort += 4 * len(arrays)
-    effort += UNSEEN * (
-        sum(a.size > MOST_NUMBERS for a in arrays)
-        + sum(any(is_array(part) for part in v) for v in given if isinstance(v, tuple | list))
+    effort += EFFORT_PER_HIDDEN_ARRAY * (
+        sum(a.size > MAX_NUMBERS_SHOWN for a in arrays)
+        + sum(any(is_array(part) for part in v) for v in arguments if isinstance(v, tuple | list))
     )
-    effort += sum(len(v) for v in given if isinstance(v, list | tuple | dict))
+    effort += sum(len(v) for v in arguments if isinstance(v, list | tuple | dict))
     if any(a.size and (a != np.round(a)).any() for a in arrays if np.isfinite(a).all()):
         effort += 30
     for value in (trial.outcome.value, trial.expected.value):
@@ -96,12 +100,12 @@ def reading_effort(exercise: Exercise, trial: Trial) -> float:
         elif isinstance(value, tuple | list):
             effort += 20
         elif isinstance(value, bool | np.bool_):
-            effort += TRUTH
+            effort += EFFORT_OF_TRUTH_VALUE
         elif is_array(value) and (numbers := as_numbers(value)) is not None:
             effort += numbers.size
-            if numbers.size > MOST_NUMBERS:
+            if numbers.size > MAX_NUMBERS_SHOWN:
                 effort += 300
-            elif 0 < numbers.size < TELLING:
+            elif 0 < numbers.size < MIN_TELLING_NUMBERS:
                 effort += 20
     if trial.outcome.kind == "raised":
         effort += 15
@@ -115,15 +119,15 @@ def looks_right(trial: Trial) -> bool:
     if trial.outcome.kind != "value" or trial.outcome.mutated or trial.case.raises:
         return False
     digits = digits_needed(trial)
-    return shown(trial.outcome.value, digits) == shown(trial.expected.value, digits)
+    return value_shown(trial.outcome.value, digits) == value_shown(trial.expected.value, digits)
 
 
 def digits_needed(trial: Trial) -> int:
-    """How many digits show that a result is another one than the right one."""
-    for digits in DIGITS:
-        if shown(trial.outcome.value, digits) != shown(trial.expected.value, digits):
+    """Return how many digits show that a result differs from the right one."""
+    for digits in DIGITS_TRIED:
+        if value_shown(trial.outcome.value, digits) != value_shown(trial.expected.value, digits):
             return digits
-    return DIGITS[0]
+    return DIGITS_TRIED[0]
 
 
 def example_of(exercise: Exercise, trial: Trial) -> dict[str, Any]:
@@ -139,8 +143,8 @@ def question_of(exercise: Exercise, criterion: Criterion, case: Case) -> dict[st
     named = arguments_shown(exercise, criterion, case)
     question = {
         "call": case.shown or f"{exercise.name}({', '.join(arguments_as_typed(named))})",
-        "note": f"arrays of {case.note}" if DTYPE.fullmatch(case.note) else case.note,
-        "inputs": [{"name": n, "value": shown(v)} for n, v in named if is_array(v)],
+        "note": f"arrays of {case.note}" if DTYPE_NOTE.fullmatch(case.note) else case.note,
+        "inputs": [{"name": n, "value": value_shown(v)} for n, v in named if is_array(v)],
     }
     return without_weights(question)
 
@@ -159,26 +163,32 @@ def arguments_as_typed(named: Sequence[tuple[str, Any]]) -> list[str]:
         if not is_array(value):
             typed.append(f"{name}={value_as_typed(value)}")
         else:
-            typed.append(f"{name}={name}" if any("=" in one for one in typed) else name)
+            typed.append(f"{name}={name}" if any("=" in argument for argument in typed) else name)
     return typed
 
 
 def example_problem(example: DrillExample) -> str:
     """Return why nobody can follow an example, in words; empty where one can."""
-    values = [*(one["value"] for one in example.inputs), example.got, example.want]
-    if PLACE.search(str(example.got)):
+    values = [*(shown_input["value"] for shown_input in example.inputs), example.got, example.want]
+    if RESULT_IN_WORDS.search(str(example.got)):
         return "its result is told, not shown"
     if any(is_shape_alone(value) for value in values):
         return "an array is shown by its shape alone"
-    if sum(n != round(n) for n in numbers_in([one["value"] for one in example.inputs])) > DRAWN:
+    if (
+        sum(
+            n != round(n)
+            for n in numbers_of_value([shown_input["value"] for shown_input in example.inputs])
+        )
+        > MAX_UNEVEN_NUMBERS
+    ):
         return "nobody computes with so many numbers"
-    if UNSHOWN in example.note:
+    if HIDDEN_WEIGHTS_NOTE in example.note:
         return "its weights are not shown"
-    if ROUNDED.search(example.note):
+    if ROUNDED_SHARES_NOTE.search(example.note):
         return "its shares are rounded, so that they need not sum to the whole"
     if reads_the_same(example):
         return "both its results read the same"
-    if len(example.call) > LONGEST_CALL:
+    if len(example.call) > MAX_CALL_LENGTH:
         return "its call is too long"
     if not is_call(example.call):
         return "its call is no Python"
@@ -213,42 +223,42 @@ def without_weights(example: dict[str, Any]) -> dict[str, Any]:
 
     Nobody computes with them then, and they hide what can be compared.
     """
-    weights = [one for one in example["inputs"] if "." in one["name"]]
-    all_shown = not any(isinstance(one["value"], dict) for one in weights)
-    if all_shown and len(weights) <= MOST_WEIGHTS:
+    weights = [shown_input for shown_input in example["inputs"] if "." in shown_input["name"]]
+    all_shown = not any(isinstance(shown_input["value"], dict) for shown_input in weights)
+    if all_shown and len(weights) <= MAX_WEIGHTS:
         return example
-    note = f"{example['note']}; {UNSHOWN}" if example["note"] else UNSHOWN
-    others = [one for one in example["inputs"] if one not in weights]
+    note = f"{example['note']}; {HIDDEN_WEIGHTS_NOTE}" if example["note"] else HIDDEN_WEIGHTS_NOTE
+    others = [shown_input for shown_input in example["inputs"] if shown_input not in weights]
     return example | {"inputs": others, "note": note}
 
 
 def expected_shown(trial: Trial) -> Any:
-    """What should come out of a case, or the error that it should raise."""
+    """Return the right result of a case as it is shown, or the error that it should raise."""
     if trial.case.raises is not None:
         return {"raised": trial.case.raises.__name__}
-    return shown(trial.expected.value, digits_needed(trial))
+    return value_shown(trial.expected.value, digits_needed(trial))
 
 
 def outcome_shown(trial: Trial) -> Any:
-    """What came out of a case, or what happened instead."""
+    """Return the result of a case as it is shown, or what happened instead."""
     if trial.outcome.kind == "raised":
-        said = trial.outcome.text.splitlines()[0].partition(" (in the line `")[0]
-        return {"raised": shorter_text(said)}
+        words = trial.outcome.text.splitlines()[0].partition(" (in the line `")[0]
+        return {"raised": shorter_text(words)}
     if trial.outcome.mutated and not trial.wrong:
         return {"changed": trial.outcome.mutated}
     if looks_right(trial):  # another dtype, or numbers that are too many to show
-        said = trial.problem.said if trial.problem else "another result"
-        return {"text": shorter_text(said)}
-    return shown(trial.outcome.value, digits_needed(trial))
+        words = trial.problem.said if trial.problem else "another result"
+        return {"text": shorter_text(words)}
+    return value_shown(trial.outcome.value, digits_needed(trial))
 
 
 def shorter_text(text: str) -> str:
     """Return a text, cut where it is too long to show."""
-    return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 2] + " …"
+    return text if len(text) <= MAX_TEXT_LENGTH else text[: MAX_TEXT_LENGTH - 2] + " …"
 
 
-def shown(value: Any, digits: int = DIGITS[0]) -> Any:
-    """A value as it is kept: numbers of a few digits, large arrays by their shape."""
+def value_shown(value: Any, digits: int = DIGITS_TRIED[0]) -> Any:
+    """Return a value as drills keep it: numbers of a few digits, large arrays by their shape."""
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, np.bool_):
@@ -258,20 +268,22 @@ def shown(value: Any, digits: int = DIGITS[0]) -> Any:
     if is_array(value):
         return array_shown(value, digits)
     if isinstance(value, dict):
-        parts = [{"name": str(name), "value": shown(part, digits)} for name, part in value.items()]
+        parts = [
+            {"name": str(name), "value": value_shown(part, digits)} for name, part in value.items()
+        ]
         return {"parts": parts}
     if isinstance(value, tuple | list):
         plain = all(isinstance(part, bool | int | float | str) for part in value)
-        if plain and len(value) <= MOST_NUMBERS:
-            return [shown(part, digits) for part in value]
-        return {"parts": [shown(part, digits) for part in value[:MOST_PARTS]]}
+        if plain and len(value) <= MAX_NUMBERS_SHOWN:
+            return [value_shown(part, digits) for part in value]
+        return {"parts": [value_shown(part, digits) for part in value[:MAX_PARTS]]}
     return {"text": shorter_text(value_as_typed(value))}
 
 
 def array_shown(value: Any, digits: int) -> Any:
     """Return an array as nested lists of numbers, or its shape where it is large."""
     array = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
-    if array.size > MOST_NUMBERS or not array.size:
+    if array.size > MAX_NUMBERS_SHOWN or not array.size:
         return {"shape": list(array.shape)}
     if array.dtype == bool or array.dtype.kind in "US":
         return array.tolist()
@@ -291,9 +303,9 @@ def number_shown(number: Any, digits: int) -> Any:
         return "nan"
     if math.isinf(value):
         return "inf" if value > 0 else "-inf"
-    if value == round(value) and abs(value) < WHOLE:
+    if value == round(value) and abs(value) < LARGEST_WHOLE_NUMBER:
         return int(value)
     rounded = float(f"{value:.{digits}g}")
-    if abs(rounded) < NOTHING:
+    if abs(rounded) < ROUNDING_ERROR:
         return 0
     return int(rounded) if rounded == int(rounded) and abs(rounded) < 1e6 else rounded

@@ -25,18 +25,24 @@ from attncourse.checks.exercise import parts_of
 from attncourse.checks.explaining.changes import changes, like, method_name, names_in, nodes, put
 from drill_making.by_hand import wrong_lines_by_hand
 
-SKIPPED = (tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
-ROUND = re.compile(r"\b1(0{5,})\.0\b")
+LAYOUT_TOKENS = (
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
+)
+ROUND_NUMBER = re.compile(r"\b1(0{5,})\.0\b")
 NEGATIVE_POWER = re.compile(r"\*\* \((-[\w.]+)\)")
-SILLY = re.compile(
+SILLY_SPELLING = re.compile(
     r"--|\+ -|- -|~~|~\(~|\.mT\.mT|\.T\.T|not not|\+ 1 \+ 1|- 1 - 1|\+ 1 - 1|- 1 \+ 1|\bif True\b"
     r"|\bpass\b|\* 1\b|\(\(\)|\]\[\.\.\.,|\.mT\[|, 0\]\.mT|\*\* 0\.5 \*\* |- False|1 - self"
     r"|\)\(|\bself, self\b|\.T\.mT|\.mT\.T|\+ 1\[|\bFalse -|keepdim=True, keepdim|\*\* 2 \*\* "
 )
 LIBRARIES = {"torch", "np", "math", "F"}
-BY_HAND = 0  # the rank of a line that was written by hand
-OPTION = 3  # the rank of a wrong option in the place of an expression
-MOST_COMBINATIONS = 12  # of pieces of the code that a wrong option is given
+RANK_BY_HAND = 0  # the rank of a line that was written by hand
+RANK_OF_OPTION = 3  # the rank of a wrong option in the place of an expression
+MAX_COMBINATIONS = 12  # of pieces of the code that a wrong option is given
 
 
 @dataclass(frozen=True)
@@ -56,7 +62,7 @@ class LineChange:
         return [*lines[: self.line], self.wrong, *lines[self.line + 1 :]]
 
 
-RANKS = (
+RANKS_BY_KIND = (
     ("in several places", 9),
     ("something missing", 6),
     ("too much", 2),
@@ -72,7 +78,7 @@ RANKS = (
 
 
 def line_changes(text: str, exercise: Exercise) -> Iterator[LineChange]:
-    """Every change of one line of a right answer, each text once, likely ones first."""
+    """Yield every change of one line of a right answer, each text once, likely ones first."""
     seen: dict[tuple[int, str], LineChange] = {}
     for made in all_line_changes(text, exercise):
         key = made.line, made.wrong
@@ -102,16 +108,16 @@ def all_line_changes(text: str, exercise: Exercise) -> Iterator[LineChange]:
 
 
 def changes_by_hand(text: str, exercise: Exercise) -> Iterator[LineChange]:
-    """The wrong lines that were written for lines of this answer."""
+    """Yield the wrong lines that were written by hand for lines of this answer."""
     for right, wrong in wrong_lines_by_hand(exercise.stem).get(exercise.target, ()):
         for row, line in enumerate(text.splitlines()):
             if line.strip() == right:
                 indent = line[: len(line) - len(line.lstrip())]
-                yield LineChange(row, indent + wrong, line, BY_HAND)
+                yield LineChange(row, indent + wrong, line, RANK_BY_HAND)
 
 
 def other_lines_changed(text: str, line: int) -> Iterator[str]:
-    """The code with another line than this one changed, in every way that the checks know."""
+    """Yield the code with a line other than this one changed, in every way the checks know."""
     definition: Any = ast.parse(text).body[0]
     for change in known_changes(definition):
         if change.node.lineno - 1 == line:
@@ -121,7 +127,7 @@ def other_lines_changed(text: str, line: int) -> Iterator[str]:
                 yield ast.unparse(definition)
             except (AttributeError, TypeError, ValueError, RecursionError):
                 continue
-    for node, apply in changes_as_readers_see(definition):
+    for node, apply in reader_changes(definition):
         if node.lineno - 1 == line:
             continue
         undo = apply()
@@ -131,10 +137,10 @@ def other_lines_changed(text: str, line: int) -> Iterator[str]:
             undo()
 
 
-def changes_as_readers_see(
+def reader_changes(
     definition: ast.AST,
 ) -> Iterator[tuple[ast.expr, Callable[[], Callable[[], None]]]]:
-    """Further changes of a line by which a reader could mend a drill: what the checks do not try.
+    """Yield further changes by which a reader could mend a drill, which the checks do not try.
 
     A method behind what is returned, or two arguments of ``zip`` exchanged.
     """
@@ -146,24 +152,24 @@ def changes_as_readers_see(
                 method = ast.Attribute(node, name, ast.Load())
                 yield node, put(parent, field, node, ast.Call(method, [], []))
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "zip":
-            for args in exchanged(node.args):
+            for args in exchanged_pairs(node.args):
                 yield node.args[0], put(parent, field, node, like(node, args=args))
 
 
-def exchanged(parts: Sequence[ast.expr]) -> Iterator[list[ast.expr]]:
-    """The same parts with two of them exchanged."""
+def exchanged_pairs(parts: Sequence[ast.expr]) -> Iterator[list[ast.expr]]:
+    """Yield the same parts with two of them exchanged."""
     for i, j in itertools.combinations(range(len(parts)), 2):
-        others = [*parts]
-        others[i], others[j] = others[j], others[i]
-        yield others
+        reordered = [*parts]
+        reordered[i], reordered[j] = reordered[j], reordered[i]
+        yield reordered
 
 
 def known_changes(definition: ast.FunctionDef | ast.ClassDef) -> Iterator:
     """Yield the changes that the checks know, without those that code of an odd form refuses."""
-    found = changes(definition)
+    known = changes(definition)
     while True:
         try:
-            yield next(found)
+            yield next(known)
         except StopIteration:
             return
         except (AttributeError, TypeError):
@@ -172,7 +178,7 @@ def known_changes(definition: ast.FunctionDef | ast.ClassDef) -> Iterator:
 
 def rank_of(kind: str) -> int:
     """Return how soon a kind of change is tried: 1 first."""
-    return next((rank for words, rank in RANKS if words in kind), 4)
+    return next((rank for words, rank in RANKS_BY_KIND if words in kind), 4)
 
 
 # --- a change of the tree as a change of the text -------------------------------------------------
@@ -183,28 +189,28 @@ class Spelling:
 
     def __init__(self, text: str, definition: ast.AST):
         self.lines = text.splitlines()
-        self.tokens = tokens_of(text)
-        self.before = tokens_of(written(definition))
-        self.there = plain(self.before)
-        self.own = aligned(plain(self.tokens), self.there)
-        self.is_known = len(self.own) == len(self.there)
+        self.tokens = code_tokens(text)
+        self.tree_layout = code_tokens(code_of(definition))
+        self.tree_tokens = comparable_tokens(self.tree_layout)
+        self.text_tokens = align_tokens(comparable_tokens(self.tokens), self.tree_tokens)
+        self.is_known = len(self.text_tokens) == len(self.tree_tokens)
 
     def change_of(self, definition: ast.AST, rank: int) -> LineChange | None:
-        """The change of one line that the tree has now; None where it changes none, or several."""
+        """Return the change of one line that the tree has now; None for no line, or several."""
         try:
-            text = written(definition)
-            after_tokens = tokens_of(text)
+            text = code_of(definition)
+            after_tokens = code_tokens(text)
         except (tokenize.TokenError, SyntaxError, ValueError, AttributeError, RecursionError):
             return None
-        after = plain(after_tokens)
-        first, last = changed_part([t for t, _ in self.there], [t for t, _ in after])
+        after = comparable_tokens(after_tokens)
+        first, last = changed_part([t for t, _ in self.tree_tokens], [t for t, _ in after])
         if first is None:
             return None
-        old = [token for _, token in self.own[first : len(self.own) - last]]
+        old = [token for _, token in self.text_tokens[first : len(self.text_tokens) - last]]
         new = [token for _, token in after[first : len(after) - last]]
         if not old or not new:  # something is put between two tokens, or taken out
             first, last = max(first - 1, 0), max(last - 1, 0) if not first else last
-            old = [token for _, token in self.own[first : len(self.own) - last]]
+            old = [token for _, token in self.text_tokens[first : len(self.text_tokens) - last]]
             new = [token for _, token in after[first : len(after) - last]]
         if not old or not new or old[0].start[0] != old[-1].end[0]:
             return None
@@ -214,15 +220,15 @@ class Spelling:
         piece = text.splitlines()[new[0].start[0] - 1][new[0].start[1] : new[-1].end[1]]
         line = self.lines[row]
         before, behind = line[: old[0].start[1]], line[old[-1].end[1] :]
-        there = text.splitlines()[new[0].start[0] - 1]
-        if there[: new[0].start[1]].endswith(" ") and not before.endswith(" "):
+        tree_line = text.splitlines()[new[0].start[0] - 1]
+        if tree_line[: new[0].start[1]].endswith(" ") and not before.endswith(" "):
             before += " "
-        if there[new[-1].end[1] :].startswith(" ") and behind and not behind.startswith(" "):
+        if tree_line[new[-1].end[1] :].startswith(" ") and behind and not behind.startswith(" "):
             behind = f" {behind}"
-        elif new[-1].string in ("-", "~") and not there[new[-1].end[1] :].startswith(" "):
+        elif new[-1].string in ("-", "~") and not tree_line[new[-1].end[1] :].startswith(" "):
             behind = behind.lstrip()  # a sign stands beside what it is of
         wrong = before + piece + behind
-        if wrong == line or (SILLY.search(wrong) and not SILLY.search(line)):
+        if wrong == line or (SILLY_SPELLING.search(wrong) and not SILLY_SPELLING.search(line)):
             return None
         changed = [*self.lines[:row], wrong, *self.lines[row + 1 :]]
         try:
@@ -233,26 +239,26 @@ class Spelling:
         return LineChange(row, wrong, line, rank) if same and len(wrong) <= 88 else None
 
 
-def written(definition: ast.AST) -> str:
-    """The definition as text, powers as people write them."""
+def code_of(definition: ast.AST) -> str:
+    """Return a definition's code, powers and round numbers as people write them."""
     text = NEGATIVE_POWER.sub(r"** \1", ast.unparse(definition)).replace("'", '"')
-    return ROUND.sub(lambda found: f"1e{len(found[1])}", text)
+    return ROUND_NUMBER.sub(lambda found: f"1e{len(found[1])}", text)
 
 
-def tokens_of(text: str) -> list[tokenize.TokenInfo]:
+def code_tokens(text: str) -> list[tokenize.TokenInfo]:
     """Return the tokens of a text without line ends, indents and comments."""
-    found = tokenize.generate_tokens(io.StringIO(text + "\n").readline)
-    return [t for t in found if t.type not in SKIPPED]
+    tokens = tokenize.generate_tokens(io.StringIO(text + "\n").readline)
+    return [t for t in tokens if t.type not in LAYOUT_TOKENS]
 
 
-def plain(tokens: list[tokenize.TokenInfo]) -> list[tuple[str, tokenize.TokenInfo]]:
-    """The tokens with one spelling for each, without commas before a closing bracket."""
-    kept = []
+def comparable_tokens(tokens: list[tokenize.TokenInfo]) -> list[tuple[str, tokenize.TokenInfo]]:
+    """Return the tokens with one spelling for each, without commas before closing brackets."""
+    pairs = []
     for token, following in itertools.zip_longest(tokens, tokens[1:]):
         if token.string == "," and following and following.string in ")]}":
             continue
-        kept.append((spelling_of(token), token))
-    return kept
+        pairs.append((spelling_of(token), token))
+    return pairs
 
 
 def spelling_of(token: tokenize.TokenInfo) -> str:
@@ -264,19 +270,22 @@ def spelling_of(token: tokenize.TokenInfo) -> str:
     return spelled.replace("'", '"')
 
 
-def aligned(own: list, there: list) -> list:
-    """The tokens of a text without brackets that the tree lacks; fewer where they differ."""
-    kept: list = []
-    for token in own:
-        if len(kept) < len(there) and token[0] == there[len(kept)][0]:
-            kept.append(token)
+def align_tokens(tokens: list, tree_tokens: list) -> list:
+    """Return a text's tokens without brackets that the tree lacks; fewer where they differ."""
+    aligned_tokens: list = []
+    for token in tokens:
+        if (
+            len(aligned_tokens) < len(tree_tokens)
+            and token[0] == tree_tokens[len(aligned_tokens)][0]
+        ):
+            aligned_tokens.append(token)
         elif token[0] not in ("(", ")"):
             return []
-    return kept
+    return aligned_tokens
 
 
 def changed_part(before: list[str], after: list[str]) -> tuple[int | None, int]:
-    """How many tokens are the same at the beginning and at the end; None where all are."""
+    """Return how many tokens are the same at the beginning and the end; None where all are."""
     if before == after:
         return None, 0
     first = next(
@@ -292,20 +301,20 @@ def changed_part(before: list[str], after: list[str]) -> tuple[int | None, int]:
 
 # --- changes that only a right answer offers ------------------------------------------------------
 
-More = Iterator[tuple[int, Callable[[], Callable[[], None]]]]
+RankedChanges = Iterator[tuple[int, Callable[[], Callable[[], None]]]]
 
 
-def more_changes(definition: ast.FunctionDef | ast.ClassDef, exercise: Exercise) -> More:
+def more_changes(definition: ast.FunctionDef | ast.ClassDef, exercise: Exercise) -> RankedChanges:
     """Yield what is easily forgotten, and the wrong options of the exercise."""
     names = names_in(definition)
     for parent, field, node in list(nodes(definition)):
-        for rank, new in forgotten(parent, node):
+        for rank, new in forgettings(parent, node):
             yield rank, put(parent, field, node, new)
     yield from with_wrong_options(definition, exercise, names)
 
 
-def forgotten(parent: ast.AST, node: ast.AST) -> Iterator[tuple[int, ast.AST]]:
-    """What stands in a node's place when one forgets, or takes another word for it."""
+def forgettings(parent: ast.AST, node: ast.AST) -> Iterator[tuple[int, ast.AST]]:
+    """Yield what stands in a node's place when a part is forgotten, or confused with another."""
     if is_infinite(node):
         for number in (-1e4, -100.0, 0.0, -1.0):
             yield 1, ast.Constant(number)
@@ -361,12 +370,12 @@ def is_infinite(node: ast.AST) -> bool:
 
 
 def forgotten_in_call(node: ast.Call) -> Iterator[tuple[int, ast.AST]]:
-    """Yield what stands in the place of a call when one forgets a part of it."""
+    """Yield what stands in the place of a call when a part of it is forgotten."""
     name = method_name(node) or getattr(node.func, "id", "")
     if isinstance(node.func, ast.Attribute) and name in ("clone", "copy", "detach"):
         yield 1, node.func.value
     if name in ("sqrt", "rsqrt"):
-        inner = node.args[0] if node.args else first_given(node)
+        inner = node.args[0] if node.args else first_argument(node)
         yield 1, inner
         if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Add):  # √(a + b), √a + b
             alone = like(node, args=[inner.left]) if node.args else None
@@ -387,7 +396,7 @@ def forgotten_in_call(node: ast.Call) -> Iterator[tuple[int, ast.AST]]:
         for number in (0.0, -1e4, -100.0):
             yield 2, like(node, args=[*node.args[:2], ast.Constant(number)])
     if name == "softmax" and (node.args or isinstance(node.func, ast.Attribute)):
-        scores = node.args[0] if is_library(node.func) else first_given(node)
+        scores = node.args[0] if is_library(node.func) else first_argument(node)
         yield 2, ast.Call(ast.Attribute(scores, "exp", ast.Load()), [], [])
         yield 2, ast.Call(ast.Attribute(scores, "sigmoid", ast.Load()), [], [])
     if name == "range" and len(node.args) == 1:
@@ -399,15 +408,17 @@ def forgotten_in_call(node: ast.Call) -> Iterator[tuple[int, ast.AST]]:
             args = [*node.args]
             args[i], args[j] = args[j], args[i]
             yield 2, like(node, args=args)
-    for place, given in enumerate(node.args):
-        if isinstance(given, ast.BinOp) and isinstance(given.op, ast.Mult | ast.Div | ast.Add):
+    for place, argument in enumerate(node.args):
+        if isinstance(argument, ast.BinOp) and isinstance(
+            argument.op, ast.Mult | ast.Div | ast.Add
+        ):
             args = [*node.args]
-            args[place] = given.left
-            yield 3, ast.BinOp(like(node, args=args), given.op, given.right)
+            args[place] = argument.left
+            yield 3, ast.BinOp(like(node, args=args), argument.op, argument.right)
 
 
-def first_given(node: ast.Call) -> ast.expr:
-    """The first argument of a call, or what its method is of."""
+def first_argument(node: ast.Call) -> ast.expr:
+    """Return the first argument of a call, or the value whose method is called."""
     return node.func.value if isinstance(node.func, ast.Attribute) else node.args[0]
 
 
@@ -420,13 +431,13 @@ def is_library(function: ast.AST) -> bool:
 def other_slices(node: ast.Slice) -> Iterator[tuple[int, ast.AST]]:
     """Yield slices with a bound left out, or one entry longer or shorter."""
     for bound in ("lower", "upper"):
-        there = getattr(node, bound)
-        if there is None:
+        present = getattr(node, bound)
+        if present is None:
             continue
         yield 1, like(node, **{bound: None})
-        if not isinstance(there, ast.Constant | ast.UnaryOp):
+        if not isinstance(present, ast.Constant | ast.UnaryOp):
             for op in (ast.Add(), ast.Sub()):
-                yield 1, like(node, **{bound: ast.BinOp(there, op, ast.Constant(1))})
+                yield 1, like(node, **{bound: ast.BinOp(present, op, ast.Constant(1))})
     if node.lower and node.upper is None:
         yield 1, ast.Slice(None, node.lower)
     if node.upper and node.lower is None:
@@ -438,7 +449,7 @@ def other_slices(node: ast.Slice) -> Iterator[tuple[int, ast.AST]]:
 
 def with_wrong_options(
     definition: ast.FunctionDef | ast.ClassDef, exercise: Exercise, names: list[str]
-) -> More:
+) -> RankedChanges:
     """Yield the definition with a wrong option's expression in the place of one of its own.
 
     Pieces of the code stand for the option's arguments.
@@ -449,19 +460,19 @@ def with_wrong_options(
         for parent, field, node in places:
             pieces = pieces_of(node)
             choices = [choices_for(name, pieces, names) for name in arguments]
-            combined = itertools.islice(itertools.product(*choices), MOST_COMBINATIONS)
+            combined = itertools.islice(itertools.product(*choices), MAX_COMBINATIONS)
             inside = {ast.dump(piece) for piece in pieces}
             for chosen in combined:
                 dumps = [ast.dump(c) for c in chosen]
                 if len(set(dumps)) < len(dumps) or not inside & set(dumps):
                     continue
                 filled = filled_in(option.body, dict(zip(arguments, chosen, strict=True)))
-                yield OPTION, put(parent, field, node, filled)
+                yield RANK_OF_OPTION, put(parent, field, node, filled)
 
 
 def wrong_options(exercise: Exercise) -> list[ast.Lambda]:
     """The wrong options of an exercise's mistakes that are one expression, each once."""
-    found: dict[str, ast.Lambda] = {}
+    lambdas: dict[str, ast.Lambda] = {}
     for mistake in exercise.mistakes:
         for wrong in (mistake.wrong, *mistake.also):
             parts = parts_of(wrong)
@@ -469,8 +480,8 @@ def wrong_options(exercise: Exercise) -> list[ast.Lambda]:
             for option in options:
                 node = lambda_of(option) if callable(option) else None
                 if node and is_plain_option(node):
-                    found.setdefault(ast.dump(node.body), node)
-    return list(found.values())
+                    lambdas.setdefault(ast.dump(node.body), node)
+    return list(lambdas.values())
 
 
 def is_plain_option(node: ast.Lambda) -> bool:
@@ -483,7 +494,7 @@ def is_plain_option(node: ast.Lambda) -> bool:
 
 
 def lambda_of(option: Callable) -> ast.Lambda | None:
-    """The lambda that an option is, as it is written; None for anything else."""
+    """Return the syntax tree of an option that is a lambda; None for anything else."""
     if getattr(option, "__name__", "") != "<lambda>":
         return None
     try:
@@ -494,9 +505,9 @@ def lambda_of(option: Callable) -> ast.Lambda | None:
     for cut in range(min(4, len(lines)) + 1):
         tree = parsed_in_some_way("\n".join(lines[: len(lines) - cut] or lines))
         if tree is not None:
-            found = [n for n in ast.walk(tree) if isinstance(n, ast.Lambda)]
-            own = [n for n in found if compiled(n) == option.__code__.co_code]
-            return own[0] if len(own) >= 1 else None
+            lambdas = [n for n in ast.walk(tree) if isinstance(n, ast.Lambda)]
+            matching = [n for n in lambdas if compiled(n) == option.__code__.co_code]
+            return matching[0] if len(matching) >= 1 else None
     return None
 
 
@@ -509,7 +520,7 @@ def compiled(node: ast.Lambda) -> bytes | None:
 
 
 def parsed_in_some_way(text: str) -> ast.AST | None:
-    """The tree of a piece of code that was cut out of a call; None where it cannot be read."""
+    """Return the tree of code that was cut out of a call; None where it cannot be parsed."""
     bare = text.strip().rstrip(",")
     for shape in (
         "{}",
@@ -545,33 +556,33 @@ def may_be_replaced(parent: ast.AST, node: ast.AST) -> bool:
 
 
 def pieces_of(node: ast.AST) -> list[ast.expr]:
-    """The expressions within one, the largest first, without functions and their modules."""
-    found: dict[str, ast.expr] = {}
+    """Return the expressions inside a node, the largest first, without functions and modules."""
+    pieces: dict[str, ast.expr] = {}
     functions = {id(n.func) for n in ast.walk(node) if isinstance(n, ast.Call)}
     modules = {id(n.value) for n in ast.walk(node) if isinstance(n, ast.Attribute)}
-    for one in ast.walk(node):
-        if one is node or not isinstance(one, ast.expr) or id(one) in functions:
+    for piece in ast.walk(node):
+        if piece is node or not isinstance(piece, ast.expr) or id(piece) in functions:
             continue
         if (
-            isinstance(one, ast.Name)
-            and id(one) in modules
-            and one.id in ("torch", "np", "F", "math")
+            isinstance(piece, ast.Name)
+            and id(piece) in modules
+            and piece.id in ("torch", "np", "F", "math")
         ):
             continue
-        if isinstance(one, ast.Name | ast.Call | ast.BinOp | ast.Attribute | ast.Subscript):
-            found.setdefault(ast.dump(one), one)
-    return list(found.values())
+        if isinstance(piece, ast.Name | ast.Call | ast.BinOp | ast.Attribute | ast.Subscript):
+            pieces.setdefault(ast.dump(piece), piece)
+    return list(pieces.values())
 
 
 def choices_for(name: str, pieces: list[ast.expr], names: list[str]) -> list[ast.expr]:
-    """What an option's argument may be here: what has its name, a piece, then what begins alike."""
-    own = [ast.Name(name, ast.Load())] if name in names else []
+    """Return what an option's argument may be: its own name, a piece, names that begin alike."""
+    named = [ast.Name(name, ast.Load())] if name in names else []
     if name == "self":
         return [ast.Name("self", ast.Load())]
     alike = [n for n in names if len(name) > 1 and n != name and n[:1] == name[:1]]
     short = [n for n in names if len(name) == 1 and n[:1] == name]
     rest = [ast.Name(n, ast.Load()) for n in [*short, *alike]]
-    return list({ast.dump(c): c for c in [*own, *pieces[:4], *rest]}.values())[:6]
+    return list({ast.dump(c): c for c in [*named, *pieces[:4], *rest]}.values())[:6]
 
 
 def filled_in(body: ast.expr, arguments: dict[str, ast.expr]) -> ast.expr:
@@ -592,15 +603,15 @@ def leaves_unused(change: LineChange, lines: list[str]) -> bool:
 
     A reader would find the line by that. What somebody forgets may leave one, and is no option.
     """
-    if change.rank != OPTION:
+    if change.rank != RANK_OF_OPTION:
         return False
     before, after = (ast.parse("\n".join(text)) for text in (lines, change.applied_to(lines)))
     stored = {n.id for n in names_in_tree(before) if isinstance(n.ctx, ast.Store)}
-    return bool(stored & (names_read(before) - names_read(after)))
+    return bool(stored & (names_loaded(before) - names_loaded(after)))
 
 
-def names_read(tree: ast.AST) -> set[str]:
-    """The names whose values are read; an array of which only entries are set is none."""
+def names_loaded(tree: ast.AST) -> set[str]:
+    """Return the names whose values are read; setting entries of an array is no reading."""
     places = [n.value for n in ast.walk(tree) if isinstance(n, ast.Subscript) and is_set(n)]
     return {n.id for n in names_in_tree(tree) if isinstance(n.ctx, ast.Load) and n not in places}
 
@@ -620,17 +631,23 @@ def is_odd(wrong: str, right: str) -> bool:
 
     It does nothing with a value, assigns a name to itself, or asks for a constant.
     """
-    one, other = statement_in(wrong), statement_in(right)
-    if one is None or other is None or is_part_of_statement(other):
-        return bool(ODD.search(wrong)) and not ODD.search(right)
-    if isinstance(one, ast.Expr):
-        names = [called_name(s.value) for s in (one, other) if isinstance(s, ast.Expr)]
+    wrong_statement, right_statement = statement_in(wrong), statement_in(right)
+    if wrong_statement is None or right_statement is None or is_part_of_statement(right_statement):
+        return bool(ODD_LINE.search(wrong)) and not ODD_LINE.search(right)
+    if isinstance(wrong_statement, ast.Expr):
+        names = [
+            called_name(s.value)
+            for s in (wrong_statement, right_statement)
+            if isinstance(s, ast.Expr)
+        ]
         return len(names) < 2 or not names[0] or names[0] != names[1]
-    if isinstance(one, ast.Assign) and isinstance(one.value, ast.Name):
-        return ast.unparse(one.targets[0]) == ast.unparse(one.value)
-    if isinstance(one, ast.If | ast.While) and isinstance(one.test, ast.Constant):
+    if isinstance(wrong_statement, ast.Assign) and isinstance(wrong_statement.value, ast.Name):
+        return ast.unparse(wrong_statement.targets[0]) == ast.unparse(wrong_statement.value)
+    if isinstance(wrong_statement, ast.If | ast.While) and isinstance(
+        wrong_statement.test, ast.Constant
+    ):
         return True
-    return bool(ODD.search(wrong)) and not ODD.search(right)
+    return bool(ODD_LINE.search(wrong)) and not ODD_LINE.search(right)
 
 
 def is_part_of_statement(right: ast.stmt) -> bool:
@@ -641,7 +658,7 @@ def is_part_of_statement(right: ast.stmt) -> bool:
     return isinstance(right, ast.Expr) and not isinstance(right.value, ast.Call)
 
 
-ODD = re.compile(
+ODD_LINE = re.compile(
     r"[/*] 1\b(?![.\d])|\bsqrt\(1\)|tensor\(1\)|\w\(.*\) \+ 1\b|~ |\b1 - \w+\[|\*\* -0\.25|^\s*1 /"
     r"|- 1\b.*- 1\b.*- 1\b|where\(1 - |\bnot [\w.()]+ [+-] 1\b|^\W*$|(?<![\w\])])\( ?\w+ ?\)"
 )
@@ -658,7 +675,7 @@ def does_nothing(wrong: str, right: str) -> bool:
 
 
 def idle_operations(tree: ast.AST) -> Iterator[str]:
-    """The operations in code that have no effect, or the same result for every value."""
+    """Yield the operations in code that have no effect, or one result for every value."""
     for node in ast.walk(tree):
         if isinstance(node, ast.BinOp):
             two = [node.left, node.right]
@@ -668,7 +685,7 @@ def idle_operations(tree: ast.AST) -> Iterator[str]:
                 is_idle = is_idle or ast.dump(two[0]) == ast.dump(two[1])
         elif isinstance(node, ast.Compare):
             compared = [ast.dump(n) for n in (node.left, *node.comparators)]
-            is_idle = any(one == other for one, other in itertools.pairwise(compared))
+            is_idle = any(first == second for first, second in itertools.pairwise(compared))
         elif isinstance(node, ast.Call) and method_name(node) in ("swapaxes", "transpose"):
             axes = [ast.dump(n) for n in node.args[-2:]]
             is_idle = len(axes) == 2 and axes[0] == axes[1]
@@ -695,17 +712,21 @@ def is_all_of_axis(place: ast.expr) -> bool:
 
 
 def statement_in(line: str) -> ast.stmt | None:
-    """The statement that a line is, or begins; None for a part of one."""
+    """Return the statement that a line is, or begins; None for a part of one."""
     bare = line.strip()
     for text in (bare, f"{bare}\n pass", f"def f():\n {bare}"):
         try:
-            found = ast.parse(text).body[0]
+            statement = ast.parse(text).body[0]
         except SyntaxError:
             continue
-        return found.body[0] if isinstance(found, ast.FunctionDef) and text != bare else found
+        return (
+            statement.body[0]
+            if isinstance(statement, ast.FunctionDef) and text != bare
+            else statement
+        )
     return None
 
 
 def called_name(node: ast.AST) -> str:
-    """The name of the function that is called; empty where none is."""
+    """Return the name of the function that a node calls; empty where it calls none."""
     return ast.unparse(node.func) if isinstance(node, ast.Call) else ""

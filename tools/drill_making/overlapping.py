@@ -8,10 +8,10 @@ names apart.
 import re
 from collections.abc import Sequence
 
-ALWAYS_VAGUE = re.compile(r"^something\b")
-GUARD = re.compile(r"\+ 1e-\d+|clamp\(min=1e-\d+\)")  # a small number beside a divisor
+ALWAYS_VAGUE_NAME = re.compile(r"^something\b")
+GUARD_CODE = re.compile(r"\+ 1e-\d+|clamp\(min=1e-\d+\)")  # a small number beside a divisor
 
-OVERLAPPING = (
+OVERLAPPING_NAMES = (
     # chapter 1
     {
         "only one end of the range is checked",
@@ -249,9 +249,9 @@ OVERLAPPING = (
 )
 
 
-def overlap(one: str, other: str) -> bool:
+def names_overlap(first: str, second: str) -> bool:
     """True if one of two names may be true of code that makes the other's mistake."""
-    return any({one, other} <= names for names in OVERLAPPING)
+    return any({first, second} <= names for names in OVERLAPPING_NAMES)
 
 
 def is_fair_name(name: str, right: Sequence[str]) -> bool:
@@ -260,6 +260,6 @@ def is_fair_name(name: str, right: Sequence[str]) -> bool:
     *Something is done to the vectors* is true of many; *a guard in the denominator* of right code
     that has one, too small to be seen.
     """
-    if ALWAYS_VAGUE.search(name):
+    if ALWAYS_VAGUE_NAME.search(name):
         return False
-    return "guard" not in name or not GUARD.search("\n".join(right))
+    return "guard" not in name or not GUARD_CODE.search("\n".join(right))

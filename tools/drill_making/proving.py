@@ -23,13 +23,13 @@ from attncourse.checks.trying.trials import Trial, draw, problem_with, trials_of
 from attncourse.checks.trying.watch import forbidding
 from attncourse.practice.drills import Drill
 from drill_making.line_changes import does_nothing, other_lines_changed
-from drill_making.overlapping import is_fair_name, overlap
-from drill_making.refused import is_refused
+from drill_making.overlapping import is_fair_name, names_overlap
+from drill_making.refused import is_refused_line
 
-LIMIT = 5.0  # seconds for one call: a change may make a loop that never ends
-SHORTEST = 0.1  # seconds for one call of what may mend a drill
-FIRST = 3  # cases that are tried first
-FILE = "<a drill>"
+MAX_CALL_SECONDS_OF_CHANGE = 5.0  # seconds for one call: a change may make a loop that never ends
+MIN_CALL_SECONDS = 0.1  # seconds for one call of what may mend a drill
+N_FIRST_CASES = 3  # cases that are tried first
+CODE_NAME = "<a drill>"
 
 
 @dataclass(frozen=True)
@@ -43,25 +43,27 @@ class Named:
     def is_easy(self) -> bool:
         """True where the first look gives it away: it crashes, or a shape is another one."""
         wrong = [t for t in self.trials if t.wrong]
-        loud = [t for t in wrong if t.outcome.kind != "value" or kind_of(t) in ("shape", "type")]
+        loud = [
+            t for t in wrong if t.outcome.kind != "value" or problem_kind(t) in ("shape", "type")
+        ]
         return 2 * len(loud) > len(wrong) if wrong else False
 
 
-def kind_of(trial: Trial) -> str:
+def problem_kind(trial: Trial) -> str:
     """Return what kind of problem a case has, "" for none."""
     return trial.problem.kind if trial.problem else ""
 
 
 @contextmanager
 def as_checked() -> Iterator[None]:
-    """The settings under which answers are judged."""
+    """Run the block under the settings under which answers are judged."""
     with one_thread(), as_a_process_starts(), muted():
         yield
 
 
 @contextmanager
 def fewer_draws() -> Iterator[None]:
-    """What the checks say is tried on one further draw, not on three: enough to choose by.
+    """Run the block with verdicts tried on one further draw, not on three: enough to choose by.
 
     What is chosen is proved on three seeds, with all further draws of each.
     """
@@ -70,36 +72,36 @@ def fewer_draws() -> Iterator[None]:
 
 
 def limited(exercise: Exercise) -> Exercise:
-    """The exercise with less time for a call."""
-    return replace(exercise, limit=min(exercise.limit, LIMIT))
+    """Return the exercise with less time for a call."""
+    return replace(exercise, limit=min(exercise.limit, MAX_CALL_SECONDS_OF_CHANGE))
 
 
 def implementation_of(name: str, setup: str, code: str) -> Callable | None:
-    """What a code defines under this name, after its setup; None where it cannot be run."""
+    """Return what code defines under a name, after its setup; None where it cannot be run."""
     names: dict[str, Any] = {"__name__": "__drill__"}
     try:
         with quiet():
-            exec(compile(f"{setup}\n", FILE, "exec"), names)
-            exec(compile(code, FILE, "exec"), names)
+            exec(compile(f"{setup}\n", CODE_NAME, "exec"), names)
+            exec(compile(code, CODE_NAME, "exec"), names)
     except Exception:
         return None
     return names.get(name)
 
 
 def first_trials(exercise: Exercise, implementation: Callable, seed: int) -> tuple[Trial, ...]:
-    """What an implementation does in the first cases."""
+    """Return what an implementation does in the first cases."""
     with as_checked():
-        return tuple(islice(trials_of(exercise, implementation, seed), FIRST))
+        return tuple(islice(trials_of(exercise, implementation, seed), N_FIRST_CASES))
 
 
 def fingerprint(trials: tuple[Trial, ...]) -> bytes:
-    """Bytes that are the same for what did the same in these cases."""
-    told = []
+    """Return bytes that are equal for implementations that did the same in these cases."""
+    parts = []
     for trial in trials:
         numbers = as_numbers(trial.outcome.value)
-        what = repr(trial.outcome.value) if numbers is None else numbers.tobytes()
-        told.append(repr((trial.outcome.kind, trial.outcome.error, trial.outcome.mutated, what)))
-    return "".join(told).encode()
+        value = repr(trial.outcome.value) if numbers is None else numbers.tobytes()
+        parts.append(repr((trial.outcome.kind, trial.outcome.error, trial.outcome.mutated, value)))
+    return "".join(parts).encode()
 
 
 def may_be_known(exercise: Exercise, trials: tuple[Trial, ...], seed: int) -> bool:
@@ -114,16 +116,16 @@ def may_be_known(exercise: Exercise, trials: tuple[Trial, ...], seed: int) -> bo
 
 
 def named_mistake(exercise: Exercise, implementation: Callable, seed: int) -> Named | None:
-    """The one known mistake that is all that is wrong; None where the checks name none."""
+    """Return the one known mistake that explains all; None where the checks name none."""
     with as_checked():
         trials = try_out(exercise, implementation, seed)
         if not any(t.stands_out for t in trials):
             return None
-        asked = RepeatableAnswer(exercise, implementation, trials, seed, 0.0)
-        found = diagnose(exercise, trials, seed, asked, None, True)
-    if not found.all or found.mistake not in exercise.mistakes:
+        answer = RepeatableAnswer(exercise, implementation, trials, seed, 0.0)
+        diagnosis_made = diagnose(exercise, trials, seed, answer, None, True)
+    if not diagnosis_made.all or diagnosis_made.mistake not in exercise.mistakes:
         return None
-    return Named(found.mistake, trials)
+    return Named(diagnosis_made.mistake, trials)
 
 
 def is_right(exercise: Exercise, implementation: Callable | None, seeds: tuple[int, ...]) -> bool:
@@ -138,22 +140,22 @@ def is_right(exercise: Exercise, implementation: Callable | None, seeds: tuple[i
         )
 
 
-def mending(
+def mending_places(
     exercise: Exercise,
     right: Callable,
     variants: Iterable[Callable | None],
     trials: tuple[Trial, ...],
     seed: int,
 ) -> Iterator[int]:
-    """The places of variants of a drill's code that are right in every case.
+    """Yield the places of those variants of a drill's code that are right in every case.
 
     One call gets the time that the right code takes for all: of hundreds of changes many make a
     loop that never ends.
     """
     began = time.process_time()
     is_right(exercise, right, (seed,))
-    most = max(time.process_time() - began, SHORTEST)
-    hurried = replace(exercise, limit=min(exercise.limit, most))
+    max_seconds = max(time.process_time() - began, MIN_CALL_SECONDS)
+    hurried = replace(exercise, limit=min(exercise.limit, max_seconds))
     first = quickest_wrong_cases(exercise, right, trials)
     for place, variant in enumerate(variants):
         if variant and passes_quickly(hurried, variant, seed, first):
@@ -177,11 +179,11 @@ def quickest_wrong_cases(
 def passes_quickly(
     exercise: Exercise, implementation: Callable, seed: int, first: list[int]
 ) -> bool:
-    """``is_right`` on one draw, with the cases at the places in ``first`` tried first."""
+    """True if code is right on one draw; the cases at the places in ``first`` are tried first."""
     with as_checked(), forbidding(exercise.forbids):
         cases = draw(exercise, seed)
-        others = [i for i in range(len(cases)) if i not in first]
-        for i in [*first, *others]:
+        other_places = [i for i in range(len(cases)) if i not in first]
+        for i in [*first, *other_places]:
             _, case, expected = cases[i]
             outcome = run(exercise, implementation, case, watched=False)
             if outcome.mutated or problem_with(case, expected, outcome, brief=True):
@@ -190,7 +192,7 @@ def passes_quickly(
 
 
 def true_names(exercise: Exercise, trials: tuple[Trial, ...], seed: int) -> set[str]:
-    """The names of all mistakes that do in every case what the code did."""
+    """Return the names of all mistakes that do in every case what the code did."""
     with as_checked():
         search = Search(exercise, trials, seed)
         return {suspect.mistake.name for suspect in search.single()}
@@ -198,7 +200,7 @@ def true_names(exercise: Exercise, trials: tuple[Trial, ...], seed: int) -> set[
 
 def problem_in_words(drill: Drill) -> str:
     """Return why a drill is unfair as it is written, whatever its code does; empty if it is not."""
-    also = [name for name in drill.wrong_names if overlap(name, drill.name)]
+    also = [name for name in drill.wrong_names if names_overlap(name, drill.name)]
     if also:
         return f"a wrong name may be true in words: {', '.join(also)}"
     unfair = [name for name in drill.wrong_names if not is_fair_name(name, drill.right)]
@@ -206,7 +208,7 @@ def problem_in_words(drill: Drill) -> str:
         return f"a wrong name is true of the right code, or of much: {', '.join(unfair)}"
     if does_nothing("\n".join(drill.code), "\n".join(drill.right)):
         return "its line does nothing, which gives it away"
-    if is_refused(drill.exercise, drill.code[drill.line]):
+    if is_refused_line(drill.exercise, drill.code[drill.line]):
         return "its line is one of those that readers refused"
     return ""
 
@@ -239,19 +241,19 @@ def drill_problem(drill: Drill, seed: int, other_lines: bool = True) -> str:
         return "its mended line does not make it right"
     if problem := problem_in_words(drill):
         return problem
-    for other in drill.elsewhere:
-        code_then = "\n".join(other.applied_to(drill.code))
+    for mend in drill.elsewhere:
+        code_then = "\n".join(mend.applied_to(drill.code))
         mended = implementation_of(drill.function, drill.setup, code_then)
-        if drill.line in range(other.first, other.last + 1) or not is_right(
+        if drill.line in range(mend.first, mend.last + 1) or not is_right(
             exercise, mended, (seed,)
         ):
-            return f"line {other.first + 1} does not mend it as well"
+            return f"line {mend.first + 1} does not mend it as well"
     if not other_lines:
         return ""
-    others = (
-        implementation_of(drill.function, drill.setup, other)
-        for other in other_lines_changed(code, drill.line)
+    variants = (
+        implementation_of(drill.function, drill.setup, mend)
+        for mend in other_lines_changed(code, drill.line)
     )
-    if any(True for _ in mending(exercise, right, others, named.trials, seed)):
+    if any(True for _ in mending_places(exercise, right, variants, named.trials, seed)):
         return "another line mends it"
     return ""

@@ -9,9 +9,9 @@ from attncourse.checks import find_exercise
 from attncourse.practice.drills import Drill
 from drill_making.example_choice import NamedCode, example_case, names_and_example
 from drill_making.examples import example_problem
-from drill_making.overlapping import is_fair_name, overlap
+from drill_making.overlapping import is_fair_name, names_overlap
 from drill_making.proving import fewer_draws, implementation_of, limited, named_mistake
-from drill_making.wrong_names import WANTED
+from drill_making.wrong_names import N_WRONG_NAMES
 
 
 def refreshed(drill: Drill, seed: int) -> Drill:
@@ -25,22 +25,22 @@ def refreshed(drill: Drill, seed: int) -> Drill:
     right = implementation_of(drill.function, drill.setup, "\n".join(drill.right))
     if wrong is None or right is None:
         return drill
-    kept = [
+    fair_names = [
         name
         for name in drill.wrong_names
-        if is_fair_name(name, drill.right) and not overlap(name, drill.name)
+        if is_fair_name(name, drill.right) and not names_overlap(name, drill.name)
     ]
-    if len(kept) == WANTED and is_clear(drill, seed):
+    if len(fair_names) == N_WRONG_NAMES and is_clear(drill, seed):
         return drill
     with fewer_draws():
         named = named_mistake(exercise, wrong, seed)
     if named is None or named.mistake.name != drill.name:
         return drill
     code = NamedCode(exercise, named, wrong, right, drill.right, seed)
-    found = names_and_example(code, random.Random(f"{seed} {drill.id}"), kept)
-    if found is None:
+    names_and_case = names_and_example(code, random.Random(f"{seed} {drill.id}"), fair_names)
+    if names_and_case is None:
         return drill
-    names, case = found
+    names, case = names_and_case
     return replace(drill, wrong_names=tuple(names), example=case.example)
 
 
@@ -48,5 +48,5 @@ def is_clear(drill: Drill, seed: int) -> bool:
     """True if a drill's example can be followed, and no wrong name gives its result."""
     if example_problem(drill.example):
         return False
-    own = example_case(drill, seed)
-    return own is not None and not own.twins(drill.wrong_names)
+    example = example_case(drill, seed)
+    return example is not None and not example.twins(drill.wrong_names)

@@ -64,18 +64,18 @@ NOBODY_WRITES: dict[str, tuple[str, ...]] = {
 
 
 CONSTANT = r"(?:-?\d[\d.]*|True|False)"
-BEFORE = r"(?:^\s*|\b(?:if|elif|while|and|or|not|return)\s+|[(,=]\s*)"
-BEHIND = r"\s*(?:$|[:),]|\b(?:and|or|if|else)\b)"
-TELLING = re.compile(
-    rf"{BEFORE}{CONSTANT}\s*(?:==|!=|<=?|>=?)\s*{CONSTANT}{BEHIND}"  # 2 == 0
+BEFORE_COMPARISON = r"(?:^\s*|\b(?:if|elif|while|and|or|not|return)\s+|[(,=]\s*)"
+BEHIND_COMPARISON = r"\s*(?:$|[:),]|\b(?:and|or|if|else)\b)"
+ODD_COMPARISON = re.compile(
+    rf"{BEFORE_COMPARISON}{CONSTANT}\s*(?:==|!=|<=?|>=?)\s*{CONSTANT}{BEHIND_COMPARISON}"  # 2 == 0
     rf"|(?:\]\s*[-+*/]|[|&])=\s*{CONSTANT}\s*$"  # left[i, j] += False
     r"|%\s*-?1\b"  # d % -1
 )
 
 
-def is_refused(target: str, wrong: str) -> bool:
+def is_refused_line(target: str, wrong: str) -> bool:
     """True if a wrong line of an exercise's answer is no drill, whatever the checks say."""
-    if TELLING.search(wrong):
+    if ODD_COMPARISON.search(wrong):
         return True
     return any(
         wrong.strip() in lines.get(target, ()) for lines in (NAMED_FOR_ANOTHER, NOBODY_WRITES)

@@ -28,15 +28,17 @@ from attncourse.checks.index import index
 from attncourse.practice.excerpt import MOST_LINES, count_of
 from drill_making.by_hand import FOLDER as BY_HAND
 from drill_making.by_hand import right_answers_by_hand
-from drill_making.line_changes import Spelling, written
+from drill_making.line_changes import Spelling, code_of
 
-WIDTH = 80  # of a line of code
-LINES = range(4, 41)  # of an answer, blank ones not counted; pages show a part of a long one
-ALLOWED = {"math", "numpy", "torch", "itertools", "functools", "collections", "__future__"}
-ALLOWED |= {"copy", "random", "re", "string"}
-PUBLISHED = "solutions"
-CELL = re.compile(r"(?m)^# %%.*$")
-MARKS = re.compile(r"(?m)^\s*### (BEGIN|END) SOLUTION\n?")
+LINE_WIDTH = 80  # of a line of code
+ALLOWED_LINE_COUNTS = range(
+    4, 41
+)  # of an answer, blank ones not counted; pages show a part of a long one
+ALLOWED_MODULES = {"math", "numpy", "torch", "itertools", "functools", "collections", "__future__"}
+ALLOWED_MODULES |= {"copy", "random", "re", "string"}
+PUBLISHED_ORIGIN = "solutions"
+CELL_HEAD = re.compile(r"(?m)^# %%.*$")
+SOLUTION_MARKS = re.compile(r"(?m)^\s*### (BEGIN|END) SOLUTION\n?")
 
 
 @dataclass(frozen=True)
@@ -61,18 +63,20 @@ class RightAnswer:
 
 def right_answers(chapter: Chapter, exercise: Exercise) -> list[RightAnswer]:
     """Return the readable right answers of an exercise: short ones, the published one first."""
-    found = [published(chapter, exercise), *other_answers(exercise)]
-    kept: dict[str, RightAnswer] = {}
-    for answer in found:
+    answers = [published_answer(chapter, exercise), *other_answers(exercise)]
+    by_text: dict[str, RightAnswer] = {}
+    for answer in answers:
         if answer and is_readable(answer):
-            kept.setdefault(answer.text, answer)
-    return sorted(kept.values(), key=lambda answer: count_of(answer.lines) > MOST_LINES)
+            by_text.setdefault(answer.text, answer)
+    return sorted(by_text.values(), key=lambda answer: count_of(answer.lines) > MOST_LINES)
 
 
 def is_readable(answer: RightAnswer) -> bool:
     """True if an answer has lines to choose from, not too many, and needs no unknown function."""
     is_of_a_test = answer.origin.startswith("test_")
-    return count_of(answer.lines) in LINES and not (is_of_a_test and has_helpers(answer))
+    return count_of(answer.lines) in ALLOWED_LINE_COUNTS and not (
+        is_of_a_test and has_helpers(answer)
+    )
 
 
 def has_helpers(answer: RightAnswer) -> bool:
@@ -82,38 +86,38 @@ def has_helpers(answer: RightAnswer) -> bool:
     return not set(defined) <= known
 
 
-def published(chapter: Chapter, exercise: Exercise) -> RightAnswer | None:
+def published_answer(chapter: Chapter, exercise: Exercise) -> RightAnswer | None:
     """Return the answer of the solved notebook."""
     text = (ROOT / "solutions" / chapter.folder / f"{chapter.folder}.py").read_text(
         encoding="utf-8"
     )
-    cells = [MARKS.sub("", cell) for cell in code_cells(text)]
+    cells = [SOLUTION_MARKS.sub("", cell) for cell in code_cells(text)]
     module = readable_module(cells)
-    return answer_from(exercise, module, exercise.name, PUBLISHED, exercise.stem)
+    return answer_from(exercise, module, exercise.name, PUBLISHED_ORIGIN, exercise.stem)
 
 
 def code_cells(text: str) -> Iterator[str]:
-    """The code of a py:percent file, cell by cell, without its checks and tests."""
-    heads = [*CELL.finditer(text)]
+    """Yield the code cells of a py:percent file, without its checks and tests."""
+    heads = [*CELL_HEAD.finditer(text)]
     for head, following in zip(heads, [*heads[1:], None], strict=True):
         if "[markdown]" not in head[0] and '"locked"' not in head[0]:
             yield text[head.end() + 1 : following.start() if following else len(text)]
 
 
 def readable_module(cells: list[str]) -> str:
-    """The cells that Python can read, as one text."""
-    good = []
+    """Return the cells that Python can parse, as one text."""
+    readable_cells = []
     for cell in cells:
         try:
             ast.parse(cell)
         except SyntaxError:
             continue
-        good.append(cell)
-    return "\n\n".join(good)
+        readable_cells.append(cell)
+    return "\n\n".join(readable_cells)
 
 
 def other_answers(exercise: Exercise) -> Iterator[RightAnswer | None]:
-    """The other right answers: those in steps, then as the chapter's tests have them."""
+    """Yield the other right answers: those written in steps, then those of the chapter's tests."""
     answers = right_answers_by_hand(exercise.stem).get(exercise.target, [])
     with suppress(ModuleNotFoundError):
         tests = importlib.import_module(f"test_{exercise.stem}")
@@ -133,26 +137,26 @@ def other_answers(exercise: Exercise) -> Iterator[RightAnswer | None]:
 def answer_from(
     exercise: Exercise, module: str, name: str, origin: str, stem: str
 ) -> RightAnswer | None:
-    """The definition of this name in a module's text; None where it cannot stand by itself."""
+    """Return the answer of this name in a module's text; None where it cannot stand alone."""
     tree = ast.parse(module)
     definitions = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef)}
     node = definitions.get(name)
     kind = ast.ClassDef if inspect.isclass(exercise.reference) else ast.FunctionDef
-    if not isinstance(node, kind) or not is_plain(node):
+    if not isinstance(node, kind) or not is_plain_definition(node):
         return None
     lines = module.splitlines()
     setup = needed_before(tree, node, definitions, lines, stem)
     if setup is None:
         return None
-    own = "\n".join(lines[node.lineno - 1 : node.end_lineno])
-    own = re.sub(rf"\b{re.escape(name)}\b", exercise.name, own) if name != exercise.name else own
-    text = tidy_code(own)
+    code = "\n".join(lines[node.lineno - 1 : node.end_lineno])
+    code = re.sub(rf"\b{re.escape(name)}\b", exercise.name, code) if name != exercise.name else code
+    text = tidy_code(code)
     if not Spelling(text, ast.parse(text).body[0]).is_known:
-        text = tidy_code(written(ast.parse(text).body[0]))
+        text = tidy_code(code_of(ast.parse(text).body[0]))
     return RightAnswer(exercise.target, text, setup, origin)
 
 
-def is_plain(node: ast.AST) -> bool:
+def is_plain_definition(node: ast.AST) -> bool:
     """True unless a definition imports, is decorated, or has definitions inside a function."""
     if getattr(node, "decorator_list", ()):
         return False
@@ -168,11 +172,11 @@ def needed_before(
     """
     bound: dict[str, ast.stmt] = {}
     for statement in tree.body:
-        for name in names_bound(statement):
+        for name in names_bound_at_top(statement):
             bound.setdefault(name, statement)
-    needed, asked = [], [node]
-    while asked:
-        for name in sorted(names_read(asked.pop())):
+    needed, unread = [], [node]
+    while unread:
+        for name in sorted(names_read_not_bound(unread.pop())):
             statement = bound.get(name)
             if statement is None or statement is node or statement in needed:
                 continue
@@ -182,14 +186,14 @@ def needed_before(
             elif not isinstance(statement, ast.FunctionDef | ast.ClassDef | ast.Assign):
                 return None
             else:
-                asked.append(statement)
+                unread.append(statement)
             needed.append(statement)
     imports = {
-        import_of(s, name)
+        import_of_name(s, name)
         for s in needed
         if isinstance(s, ast.Import | ast.ImportFrom)
-        for name in names_bound(s)
-        if any(name in names_read(n) for n in [node, *needed])
+        for name in names_bound_at_top(s)
+        if any(name in names_read_not_bound(n) for n in [node, *needed])
     }
     rest = sorted(
         (s for s in needed if not isinstance(s, ast.Import | ast.ImportFrom)),
@@ -202,7 +206,7 @@ def needed_before(
     return "\n\n\n".join(filter(None, texts))
 
 
-def names_bound(statement: ast.stmt) -> list[str]:
+def names_bound_at_top(statement: ast.stmt) -> list[str]:
     """Return the names that a statement at the top of a file binds."""
     if isinstance(statement, ast.FunctionDef | ast.ClassDef):
         return [statement.name]
@@ -213,16 +217,16 @@ def names_bound(statement: ast.stmt) -> list[str]:
     return []
 
 
-def names_read(node: ast.AST) -> set[str]:
-    """The names that a statement reads and does not bind itself."""
+def names_read_not_bound(node: ast.AST) -> set[str]:
+    """Return the names that a statement reads and does not bind itself."""
     names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
     bound = {n.id for n in names if not isinstance(n.ctx, ast.Load)}
     bound |= {n.arg for n in ast.walk(node) if isinstance(n, ast.arg)}
     return {n.id for n in names} - bound
 
 
-def import_of(statement: ast.Import | ast.ImportFrom, name: str) -> str:
-    """The import of one name alone."""
+def import_of_name(statement: ast.Import | ast.ImportFrom, name: str) -> str:
+    """Return the import statement of one name alone."""
     alias = next(a for a in statement.names if (a.asname or a.name).split(".")[0] == name)
     return ast.unparse(
         ast.Import([alias])
@@ -234,9 +238,9 @@ def import_of(statement: ast.Import | ast.ImportFrom, name: str) -> str:
 def is_allowed(statement: ast.Import | ast.ImportFrom, name: str, stem: str) -> bool:
     """True where an import is of a library, or of a chapter before this one."""
     if isinstance(statement, ast.Import):
-        return all(a.name.split(".")[0] in ALLOWED for a in statement.names)
+        return all(a.name.split(".")[0] in ALLOWED_MODULES for a in statement.names)
     parts = (statement.module or "").split(".")
-    if parts[0] in ALLOWED:
+    if parts[0] in ALLOWED_MODULES:
         return True
     earlier = STEMS[: STEMS.index(stem)]
     return parts[0] == "attncourse" and len(parts) == 2 and parts[1] in earlier
@@ -244,9 +248,9 @@ def is_allowed(statement: ast.Import | ast.ImportFrom, name: str, stem: str) -> 
 
 @cache
 def tidy_code(text: str) -> str:
-    """The code without comments and docstrings, in lines of ``WIDTH``."""
-    bare = without_comments(text)
-    tree = ast.parse(bare)
+    """Return the code without comments and docstrings, in lines of ``LINE_WIDTH``."""
+    code = without_comments(text)
+    tree = ast.parse(code)
     docs = [
         n.body[0]
         for n in ast.walk(tree)
@@ -256,14 +260,22 @@ def tidy_code(text: str) -> str:
         and isinstance(n.body[0].value, ast.Constant)
         and isinstance(n.body[0].value.value, str)
     ]
-    lines = bare.splitlines()
+    lines = code.splitlines()
     for doc in sorted(docs, key=lambda d: -d.lineno):
         del lines[doc.lineno - 1 : doc.end_lineno]
-    ruff = [sys.executable, "-m", "ruff", "format", "--isolated", f"--line-length={WIDTH}", "-"]
-    done = subprocess.run(
+    ruff = [
+        sys.executable,
+        "-m",
+        "ruff",
+        "format",
+        "--isolated",
+        f"--line-length={LINE_WIDTH}",
+        "-",
+    ]
+    run = subprocess.run(
         ruff, input="\n".join(lines) + "\n", capture_output=True, text=True, check=True
     )
-    return done.stdout.strip("\n")
+    return run.stdout.strip("\n")
 
 
 def without_comments(text: str) -> str:

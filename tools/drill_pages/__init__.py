@@ -29,7 +29,7 @@ from drill_pages.markup import DrillLinks, packed, short_answers_html, still_htm
 DRILLS_TITLE = "Find the mistake"
 STILL = 3  # drills of a chapter that stand on its page
 DRILLS_SITE_FOLDER = "drills"  # of the built book's static files
-VERSIONS = "drill_versions"  # where Sphinx's environment keeps them from build to build
+VERSIONS_KEY = "drill_versions"  # where Sphinx's environment keeps them from build to build
 
 
 class DrillsNode(nodes.Element):
@@ -73,8 +73,8 @@ def pages_with_other_drills(app, env, added, changed, removed) -> list[str]:
     """Return the pages that show drills which are others since the last build."""
     course = loaded(Path(app.srcdir))
     now = {stem: address(course, stem) for stem in drills_by_chapter(course)}
-    before = getattr(env, VERSIONS, now)
-    setattr(env, VERSIONS, now)
+    before = getattr(env, VERSIONS_KEY, now)
+    setattr(env, VERSIONS_KEY, now)
     stale = {s for s in {*now, *before} if now.get(s) != before.get(s)}
     if not stale:
         return []
@@ -88,13 +88,13 @@ def put_drills(app, doctree, page):
     chapter = course.chapter(page)
     for node in list(doctree.findall(DrillsNode)):
         assert chapter is not None, "only chapters have a place of drills"
-        node.replace_self(raw(chapter_html(course, chapter)))
+        node.replace_self(drill_html_node(chapter_html(course, chapter)))
     for node in list(doctree.findall(PracticeNode)):
         titles = {c.stem: app.env.titles[c.page].astext() for c in course.chapters}
-        node.replace_self(raw(practice_html(course, titles)))
+        node.replace_self(drill_html_node(practice_html(course, titles)))
 
 
-def raw(html: str) -> nodes.raw:
+def drill_html_node(html: str) -> nodes.raw:
     """Return HTML as a node."""
     return nodes.raw("", html, format="html")
 
@@ -118,7 +118,7 @@ def still_drills(drills: Sequence[Drill]) -> list[Drill]:
     chosen: list[Drill] = []
     for fresh in (True, False):
         for drill in shuffled:
-            known = drill.exercise in {other.exercise for other in chosen}
+            known = drill.exercise in {drill_shown.exercise for drill_shown in chosen}
             if len(chosen) < STILL and drill not in chosen and not (fresh and known):
                 chosen.append(drill)
     return chosen
@@ -187,7 +187,7 @@ def script_of(course: Course, stem: str, drills: Sequence[Drill]) -> str:
     return f"attncourseDrills({json.dumps(stem)},{text});\n"
 
 
-def add_files(app, page, template, context, doctree):
+def add_drill_files(app, page, template, context, doctree):
     """Load the style and the scripts on the pages that have drills."""
     body = context.get("body", "")
     if 'class="attncourse-drill' in body:
@@ -205,5 +205,5 @@ def setup(app):
     app.add_directive("practice", Practice)
     app.connect("env-get-outdated", pages_with_other_drills)
     app.connect("doctree-resolved", put_drills)
-    app.connect("html-page-context", add_files)
+    app.connect("html-page-context", add_drill_files)
     app.connect("build-finished", write_drills)

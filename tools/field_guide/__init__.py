@@ -26,7 +26,7 @@ from attncourse.figures.moving.real_model import live_address
 from field_guide.listing import GuideEntry, entries, sources, with_code, work_ahead
 
 SECTION = "attn-section"
-HEADINGS = "field_guide_headings"  # where Sphinx's environment keeps them from build to build
+HEADINGS_KEY = "field_guide_headings"  # where Sphinx's environment keeps them from build to build
 NO_SCRIPT = (
     '<noscript><p class="attn-noscript">An entry opens where JavaScript runs. The printed book has '
     "them all.</p></noscript>"
@@ -50,8 +50,8 @@ class FieldGuide(SphinxDirective):
             guide_entry for guide_entry in guide_entries if known[guide_entry.target].stem in stems
         ]
         page: list[nodes.Node] = [
-            raw(NO_SCRIPT),
-            self.section("symptoms", "By symptom", raw(by_symptom(guide_entries))),
+            guide_html_node(NO_SCRIPT),
+            self.section("symptoms", "By symptom", guide_html_node(by_symptom(guide_entries))),
         ]
         for chapter in course.chapters:
             parts = [
@@ -63,7 +63,7 @@ class FieldGuide(SphinxDirective):
             ]
             title = headings(course, chapter)[0].removeprefix("# ")
             page.append(self.section(chapter.stem, f"Chapter {chapter.number} · {title}", *parts))
-        setattr(self.env, HEADINGS, all_headings(course))
+        setattr(self.env, HEADINGS_KEY, all_headings(course))
         return page
 
     def section(self, name: str, title: str | nodes.Node, *children: nodes.Node) -> nodes.section:
@@ -91,7 +91,7 @@ class FieldGuide(SphinxDirective):
                 + entry_links(course, guide_entry.id)
                 + in_real_model(guide_entry.id)
             )
-            parts.append(raw(f"{head}{sleeping(html)}</details>"))
+            parts.append(guide_html_node(f"{head}{sleeping(html)}</details>"))
         title = nodes.literal("", exercise.target)
         return self.section(exercise.target, title, *parts)
 
@@ -147,7 +147,7 @@ def read_last(app, env, pages):
 def when_headings_change(app, env, added, changed, removed):
     """The guide shows chapters' titles and links to sections; nothing else of theirs."""
     course = loaded(Path(app.srcdir))
-    same = getattr(env, HEADINGS, None) == all_headings(course)
+    same = getattr(env, HEADINGS_KEY, None) == all_headings(course)
     return [] if same else guides(course)
 
 
@@ -193,7 +193,7 @@ def in_real_model(entry: str) -> str:
     return f'\n<p><a href="{escape(address)}">Make it in a real model</a>.</p>'
 
 
-def raw(html: str) -> nodes.raw:
+def guide_html_node(html: str) -> nodes.raw:
     """Return HTML as a node."""
     return nodes.raw("", html, format="html")
 
@@ -224,7 +224,7 @@ def by_symptom(guide_entries: list[GuideEntry]) -> str:
     return "\n".join(blocks)
 
 
-def add_files(app, page, template, context, doctree):
+def add_guide_files(app, page, template, context, doctree):
     """The guide's own style and script, on its page alone."""
     if 'class="attn-bug"' in context.get("body", ""):
         app.add_css_file("field_guide.css")
@@ -238,4 +238,4 @@ def setup(app):
     app.connect("env-before-read-docs", read_last)
     app.connect("env-get-outdated", when_headings_change)
     app.connect("missing-reference", resolve)
-    app.connect("html-page-context", add_files)
+    app.connect("html-page-context", add_guide_files)

@@ -113,7 +113,7 @@ class CheckModule:
 
     def reached(self, node: ast.AST, seen: tuple[str, ...] = ()) -> Iterator[str]:
         """The module's own functions that a piece of code uses, and what these use in turn."""
-        for name in names_in(node):
+        for name in names_read_in_order(node):
             if name in self.defined and name not in seen:
                 yield name
                 yield from self.reached(self.defined[name], (*seen, name))
@@ -127,7 +127,7 @@ def in_one_line(text: str) -> str:
     return joined if same and len(joined) <= MAX_SOURCE_COLUMNS else text
 
 
-def names_in(node: ast.AST) -> list[str]:
+def names_read_in_order(node: ast.AST) -> list[str]:
     """The names that a piece of code reads, each once, in order."""
     names = [n for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
     return list(dict.fromkeys(n.id for n in names))
@@ -141,6 +141,6 @@ def replaced_body(node: Definition) -> Definition:
 
 
 @cache
-def source(name: str) -> CheckModule:
+def check_module(name: str) -> CheckModule:
     """Return the module of that name, read once."""
     return CheckModule(name)

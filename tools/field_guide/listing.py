@@ -111,7 +111,7 @@ def entries(file: Path | None = None) -> list[GuideEntry]:
 def entries_of(target: str) -> list[GuideEntry]:
     """The entries of one exercise."""
     exercise = exercises()[target]
-    return [entry(exercise, m) for m in exercise.mistakes]
+    return [mistake_entry_html(exercise, m) for m in exercise.mistakes]
 
 
 def distinct(guide_entries: Iterable[GuideEntry]) -> list[GuideEntry]:
@@ -131,26 +131,26 @@ def distinct(guide_entries: Iterable[GuideEntry]) -> list[GuideEntry]:
 # --- one entry -------------------------------------------------------------------------------
 
 
-def entry(exercise: Exercise, mistake: Mistake) -> GuideEntry:
+def mistake_entry_html(exercise: Exercise, mistake: Mistake) -> GuideEntry:
     """Return the guide's entry on a mistake."""
     from field_guide.symptoms import example
     from field_guide.wrong_lines import wrong_line
 
     wrong, shown = wrong_line(exercise, mistake), example(exercise, mistake)
     lines = "line" if "\n" not in wrong.code else "lines"
-    helpers = [f"<code>{escape(n)}</code>: {prose(text)}" for n, text in wrong.helpers]
+    helpers = [f"<code>{escape(n)}</code>: {sentence_html(text)}" for n, text in wrong.helpers]
     parts = [
         f'<p class="attn-screen"><strong>The wrong {lines}</strong></p>',
         f'<pre class="highlight"><code>{coloured(wrong.code)}</code></pre>',
         *(f'<p class="attn-helper">{helper}</p>' for helper in helpers),
         '<div class="attn-screen">',
-        f"<p><strong>Fails first</strong> at “{prose(shown.criterion)}”:</p>",
+        f"<p><strong>Fails first</strong> at “{sentence_html(shown.criterion)}”:</p>",
         f"<pre>{escape(shown.call)}</pre>",
         f"<p>{with_code(as_sentence_of_example(shown.description))}</p>"
         if shown.description
         else "",
         side_by_side(shown.texts) if shown.texts else "",
-        pictures(shown.picture) if shown.picture else "",
+        matrices_html(shown.picture) if shown.picture else "",
         "<p><strong>What to change</strong></p>",
         "</div>",
         f"<p>{with_code(mistake.explanation)}</p>",
@@ -160,7 +160,7 @@ def entry(exercise: Exercise, mistake: Mistake) -> GuideEntry:
     return GuideEntry(place, exercise.target, mistake.name, shown.symptom, html)
 
 
-def prose(text: str) -> str:
+def sentence_html(text: str) -> str:
     """Return a sentence as HTML, its code marked."""
     return with_code(text.replace("``", "`"))
 
@@ -188,29 +188,31 @@ def side_by_side(texts: tuple[str, str]) -> str:
     return f'<div class="attn-pair">{"".join(boxes)}</div>'
 
 
-def pictures(picture: Picture) -> str:
+def matrices_html(picture: Picture) -> str:
     """The two matrices as shaded tables on one scale; what is wrong is underlined too."""
-    got, want = picture.got, picture.want
-    none = np.zeros(want.shape, bool)
-    wrong = np.zeros(got.shape, bool)
-    if got.shape == want.shape:
-        wrong = ~np.isclose(got, want, rtol=1e-9, atol=1e-9)
-    top = float(np.abs(want[np.isfinite(want)]).max(initial=0)) or 1.0
-    tables = matrix("returned", got, top, wrong) + matrix("expected", want, top, none)
+    actual, expected = picture.got, picture.want
+    none = np.zeros(expected.shape, bool)
+    wrong = np.zeros(actual.shape, bool)
+    if actual.shape == expected.shape:
+        wrong = ~np.isclose(actual, expected, rtol=1e-9, atol=1e-9)
+    top = float(np.abs(expected[np.isfinite(expected)]).max(initial=0)) or 1.0
+    tables = matrix("returned", actual, top, wrong) + matrix("expected", expected, top, none)
     return f'<div class="attn-pair">{tables}</div>'
 
 
 def matrix(title: str, values: np.ndarray, top: float, wrong: np.ndarray) -> str:
     """Return a matrix as a table whose wrong entries are marked."""
     rows = (
-        "<tr>" + "".join(cell(x, top, bad) for x, bad in zip(row, marks, strict=True)) + "</tr>"
+        "<tr>"
+        + "".join(matrix_cell_html(x, top, bad) for x, bad in zip(row, marks, strict=True))
+        + "</tr>"
         for row, marks in zip(values, wrong, strict=True)
     )
     size = " × ".join(map(str, values.shape))
     return f"<table><caption>{title}, {size}</caption>{''.join(rows)}</table>"
 
 
-def cell(x: float, top: float, wrong: bool) -> str:
+def matrix_cell_html(x: float, top: float, wrong: bool) -> str:
     """Return a number as a cell of a table, shaded by its size."""
     strength = min(abs(float(x)) / top, 1.0) if np.isfinite(x) else 0.0
     text = short_number(x, top).replace("-", "−")

@@ -22,7 +22,7 @@ from attncourse.checks.showing.verdict import Picture
 from attncourse.checks.trying.compare import as_numbers, difference
 from attncourse.checks.trying.outcome import Unusable
 from attncourse.checks.trying.trials import Trial, trials_of
-from field_guide.wrong_lines import SEED
+from field_guide.wrong_lines import LISTING_SEED
 
 ARRAYS = re.compile(r"(?s)(.*?)\s*returned( NaN)?:?\n(.*)\nexpected\n(.*)")
 
@@ -45,7 +45,7 @@ def example(exercise: Exercise, mistake: Mistake) -> Example:
     drawable = [
         t for t in failing if exercise.picture and not first.unchanged and first_picture((t,))
     ]
-    trial = min(drawable or failing, key=numbers_in)
+    trial = min(drawable or failing, key=count_numbers)
     seen = symptom(trial, first.unchanged)
     drawn = first_picture((trial,)) if drawable else None
     call = call_text(exercise, trial.case)
@@ -69,7 +69,7 @@ def first_failure(exercise: Exercise, mistake: Mistake) -> tuple[Criterion, list
     seen: list[Trial] = []
     if mistake.wrong is None:
         raise ValueError(f"{mistake.name} is a family: it has no one wrong implementation")
-    trials = trials_of(exercise, mistake.wrong, SEED)
+    trials = trials_of(exercise, mistake.wrong, LISTING_SEED)
     for criterion, criterion_trials in groupby(trials, key=attrgetter("criterion")):
         seen += criterion_trials
         failing = [t for t in seen if t.criterion is criterion and t.problem]
@@ -79,7 +79,7 @@ def first_failure(exercise: Exercise, mistake: Mistake) -> tuple[Criterion, list
     return unchanged, [t for t in seen if t.outcome.mutated]
 
 
-def numbers_in(trial: Trial) -> int:
+def count_numbers(trial: Trial) -> int:
     """Return how many numbers the arguments of a case hold."""
     values = [*trial.case.args, *trial.case.kwargs.values()]
     return sum(array.size for array in map(as_numbers, values) if array is not None)
@@ -93,22 +93,31 @@ def rows_sum_to_one(array: np.ndarray, axis: int | tuple[int, ...] = -1) -> bool
     return bool(np.isclose(array.sum(axis), 1, rtol=0, atol=1e-4).all())
 
 
-def of_weights(got: np.ndarray, want: np.ndarray) -> bool:
+def is_weights_problem(actual: np.ndarray, expected: np.ndarray) -> bool:
     """True if rows that sum to 1 were expected, and rows of some other kind came."""
-    alike = got.ndim == want.ndim >= 1 and got.shape == want.shape and want.shape[-1] > 1
-    return alike and rows_sum_to_one(want) and bool((want >= 0).all()) and not rows_sum_to_one(got)
+    alike = (
+        actual.ndim == expected.ndim >= 1
+        and actual.shape == expected.shape
+        and expected.shape[-1] > 1
+    )
+    return (
+        alike
+        and rows_sum_to_one(expected)
+        and bool((expected >= 0).all())
+        and not rows_sum_to_one(actual)
+    )
 
 
-def by_one_factor(got: np.ndarray, want: np.ndarray) -> bool:
+def differs_by_factor(actual: np.ndarray, expected: np.ndarray) -> bool:
     """True if a result is the right one times one factor."""
-    is_nonzero = np.abs(want) > 1e-9
+    is_nonzero = np.abs(expected) > 1e-9
     if (
-        got.shape != want.shape
+        actual.shape != expected.shape
         or is_nonzero.sum() < 2
-        or np.abs(got[~is_nonzero]).max(initial=0) > 1e-9
+        or np.abs(actual[~is_nonzero]).max(initial=0) > 1e-9
     ):
         return False
-    return bool(np.ptp(got[is_nonzero] / want[is_nonzero]) < 1e-4)
+    return bool(np.ptp(actual[is_nonzero] / expected[is_nonzero]) < 1e-4)
 
 
 def in_order(array: np.ndarray) -> np.ndarray:
@@ -123,20 +132,20 @@ NUMBERS: tuple[tuple[str, Fits], ...] = (
     ("a wrong truth value", lambda g, w: g.dtype.kind == w.dtype.kind == "b"),
     (
         "columns sum to 1, not rows",
-        lambda g, w: w.ndim == 2 and of_weights(g, w) and rows_sum_to_one(g, -2),
+        lambda g, w: w.ndim == 2 and is_weights_problem(g, w) and rows_sum_to_one(g, -2),
     ),
     (
         "the whole matrix sums to 1, not each row",
-        lambda g, w: w.ndim == 2 and of_weights(g, w) and rows_sum_to_one(g, (-2, -1)),
+        lambda g, w: w.ndim == 2 and is_weights_problem(g, w) and rows_sum_to_one(g, (-2, -1)),
     ),
-    ("rows do not sum to 1", of_weights),
+    ("rows do not sum to 1", is_weights_problem),
     (
         "the transposed result",
         lambda g, w: w.ndim > 1 and g.shape == w.mT.shape and np.allclose(g, w.mT),
     ),
     ("nearly the right numbers", lambda g, w: np.allclose(g, w, rtol=1e-4, atol=1e-6)),
     ("wrong signs", lambda g, w: np.allclose(abs(g), abs(w))),
-    ("everything off by one factor", by_one_factor),
+    ("everything off by one factor", differs_by_factor),
     ("the right numbers in wrong places", lambda g, w: np.allclose(in_order(g), in_order(w))),
     (
         "weight where there should be none",
@@ -183,22 +192,22 @@ def symptom(trial: Trial, unchanged: bool = False) -> str:
         return "no exception where one is asked for"
     if case.use in (repeated, scattered):
         return "random in the wrong way"
-    return of_values(trial, outcome.value, trial.expected.value)
+    return value_symptom(trial, outcome.value, trial.expected.value)
 
 
-def of_values(trial: Trial, got: object, want: object) -> str:
+def value_symptom(trial: Trial, actual: object, expected: object) -> str:
     """Return what a wrong value has to do with the right one, in words."""
-    if isinstance(want, dict) and isinstance(got, dict):
-        key = next(key for key in want if difference(got[key], want[key]))
-        if key != next(iter(want)):
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        key = next(key for key in expected if difference(actual[key], expected[key]))
+        if key != next(iter(expected)):
             return "right results, wrong gradients"
-        return of_values(trial, got[key], want[key])
+        return value_symptom(trial, actual[key], expected[key])
     kind = trial.problem.kind if trial.problem else ""
     if trial.case.use is dtype_of or kind in ("type", "dtype"):
         return "the wrong type"
-    if isinstance(want, list):
+    if isinstance(expected, list):
         return "other tokens"
-    numbers = as_numbers(got), as_numbers(want)
+    numbers = as_numbers(actual), as_numbers(expected)
     if any(array is None for array in numbers):
         return "the wrong type"
     with np.errstate(all="ignore"):

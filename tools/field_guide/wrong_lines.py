@@ -18,9 +18,9 @@ from types import FunctionType
 from attncourse.checks import Exercise, Mistake, chapter
 from attncourse.checks.exercise import parts_of
 from attncourse.checks.trying.trials import trials_of
-from field_guide.check_source import CheckModule, Definition, names_in, source
+from field_guide.check_source import CheckModule, Definition, check_module, names_read_in_order
 
-SEED = 0
+LISTING_SEED = 0
 
 
 @dataclass(frozen=True)
@@ -33,12 +33,12 @@ class WrongLine:
 
 def wrong_line(exercise: Exercise, mistake: Mistake) -> WrongLine:
     """The code of the mistake. Raises ``LookupError`` where it cannot be found."""
-    chosen = options(mistake)
+    chosen = mistake_options(mistake)
     if chosen:
         codes = [option_code(name, option) for name, option in chosen.items()]
         below = [line for option in chosen.values() for line in lines_below(option)]
         return WrongLine("\n".join([*codes, *dict.fromkeys(below)]), ())
-    module, node = written(exercise, mistake)
+    module, node = wrong_implementation_node(exercise, mistake)
     if isinstance(node, ast.Lambda):
         code = module.expression(node.body)
     elif isinstance(node, ast.ClassDef):
@@ -46,7 +46,7 @@ def wrong_line(exercise: Exercise, mistake: Mistake) -> WrongLine:
     else:
         code = module.body(node)
     helpers = [module.defined[name] for name in helpers_of(exercise, mistake)]
-    known = dict.fromkeys(name for part in (node, *helpers) for name in names_in(part))
+    known = dict.fromkeys(name for part in (node, *helpers) for name in names_read_in_order(part))
     texts = {
         name: " ".join(doc.split("\n\n")[0].split())
         for name in known
@@ -55,7 +55,7 @@ def wrong_line(exercise: Exercise, mistake: Mistake) -> WrongLine:
     return WrongLine("\n\n".join([code, *map(module.definition, helpers)]), tuple(texts.items()))
 
 
-def options(mistake: Mistake) -> dict[str, object]:
+def mistake_options(mistake: Mistake) -> dict[str, object]:
     """Return the options that a mistake chooses in its composition.
 
     None for a mistake that is written out.
@@ -121,28 +121,30 @@ def lambda_code(value: object) -> str:
 
 def helpers_of(exercise: Exercise, mistake: Mistake) -> list[str]:
     """The helpers that no other mistake of the exercise uses, right answers left out."""
-    if options(mistake):
+    if mistake_options(mistake):
         return []
-    module, node = written(exercise, mistake)
+    module, node = wrong_implementation_node(exercise, mistake)
     others = {
         name
-        for other in exercise.mistakes
-        if other is not mistake and not options(other)
-        for name in module.reached(written(exercise, other)[1])
+        for mistake_of_exercise in exercise.mistakes
+        if mistake_of_exercise is not mistake and not mistake_options(mistake_of_exercise)
+        for name in module.reached(wrong_implementation_node(exercise, mistake_of_exercise)[1])
     }
     reached_names = (name for name in dict.fromkeys(module.reached(node)) if name not in others)
-    return [name for name in reached_names if not is_right(exercise, module, name)]
+    return [name for name in reached_names if not passes_some_exercise(exercise, module, name)]
 
 
 @cache
-def written(exercise: Exercise, mistake: Mistake) -> tuple[CheckModule, ast.Lambda | Definition]:
+def wrong_implementation_node(
+    exercise: Exercise, mistake: Mistake
+) -> tuple[CheckModule, ast.Lambda | Definition]:
     """The module and the node of the wrong implementation."""
     return by_object(mistake.wrong, f"{exercise.target}: {mistake.name}")
 
 
 def by_object(wrong: object, whose: str) -> tuple[CheckModule, ast.Lambda | Definition]:
     """Where a function is defined, by its code's positions, or a class, by its name."""
-    module = source(getattr(wrong, "__module__", ""))
+    module = check_module(getattr(wrong, "__module__", ""))
     if isinstance(wrong, type) and wrong.__name__ in module.defined:
         return module, module.defined[wrong.__name__]
     code = getattr(wrong, "__code__", None)
@@ -165,18 +167,20 @@ def covers(node: ast.Lambda | Definition, place: tuple) -> bool:
 
 
 @cache
-def is_right(exercise: Exercise, module: CheckModule, name: str) -> bool:
+def passes_some_exercise(exercise: Exercise, module: CheckModule, name: str) -> bool:
     """True if a helper would pass one of the chapter's exercises: that is not shown."""
     helper = getattr(sys.modules[module.name], name)
-    return any(passes(other, helper) for other in chapter(exercise.stem))
+    return any(
+        passes(exercise_of_chapter, helper) for exercise_of_chapter in chapter(exercise.stem)
+    )
 
 
 def passes(exercise: Exercise, implementation: Callable) -> bool:
     """True if an implementation gives the right result in every trial."""
-    wanted = inspect.signature(exercise.reference).parameters.values()
+    parameters = inspect.signature(exercise.reference).parameters.values()
     try:
-        needed = ["x" for p in wanted if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
+        needed = ["x" for p in parameters if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
         inspect.signature(implementation).bind(*needed)
     except TypeError:
         return False
-    return not any(trial.stands_out for trial in trials_of(exercise, implementation, SEED))
+    return not any(trial.stands_out for trial in trials_of(exercise, implementation, LISTING_SEED))
