@@ -273,7 +273,7 @@ EXERCISE = exercise(
             then goes to one token. Cut first, and the softmax shares out what is left.""")
         .by(cut=uncut, late=replaced_if_cut)
         .by(cut=uncut, late=first_if_cut),
-        mistake("""the filters are ignored
+        mistake("""a filter is ignored
             You draw from all tokens, or use one filter of the two. Hand top_k *and* top_p to
             `filter_logits` before the softmax.""")
         .by(cut=uncut)

@@ -221,7 +221,7 @@ EXERCISE = exercise(
         mistake("""the columns of the pattern are counted
             You divide by the number of columns that have a True. The queries are the rows:
             `pattern.any(dim=-1)`.""").by(asked=lambda p: p.any(-2), average=by_those_asked),
-        mistake("""one number for all
+        mistake("""averaged over heads, layers or batch
             You average over the heads, or the layers, or the batch. Every head of every layer has a
             score of its own: the result is (..., layers, heads).""")
         .by(finish=lambda scores: scores.mean(-1))

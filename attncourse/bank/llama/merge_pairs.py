@@ -334,7 +334,7 @@ EXERCISE = exercise(
             mistake("""the most frequent pair first
             You count pairs in the word. Counting is for learning the merges; here their ranks are
             given, and the lowest comes first.""").by(choose=most_frequent),
-            mistake("""the pairs are compared as text
+            mistake("""the pairs are compared, not their ranks
             You take the pair that comes first in the alphabet, or the longest one.
             `min(pairs)` compares the pairs; `min(pairs, key=ranks.get)` compares their ranks.""")
             .by(choose=lambda found: min(found, key=lambda one: one[2]))

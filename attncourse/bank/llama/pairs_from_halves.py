@@ -27,6 +27,18 @@ def refuse_uneven(weight, n_heads):
         raise ValueError(REFUSED)
 
 
+def refuse_another_number(weight, n_heads):
+    """Refuse a number of rows that the heads do not divide, and no odd heads."""
+    if len(weight) % n_heads:
+        raise ValueError(REFUSED)
+
+
+def refuse_odd_heads(weight, n_heads):
+    """Refuse heads of an odd number of rows, rounded down, and nothing else."""
+    if len(weight) // n_heads % 2:
+        raise ValueError(REFUSED)
+
+
 def asserting(weight, n_heads):
     assert len(weight) % (2 * n_heads) == 0
 
@@ -196,6 +208,8 @@ EXERCISE = exercise(
             `ValueError` (an `assert` raises AssertionError).""")
         .by(refuse=lambda weight, n_heads: None)
         .by(refuse=asserting)
+        .by(refuse=refuse_another_number)
+        .by(refuse=refuse_odd_heads)
         .by(
             refuse=lambda weight, n_heads: refuse_uneven(
                 weight[: 2 * len(weight)], 1 if len(weight) % n_heads == 0 else n_heads

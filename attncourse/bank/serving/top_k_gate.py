@@ -309,7 +309,7 @@ EXERCISE = exercise(
             subtracts the largest first.""").by(
             before_the_choice(renormalized, normalize=torch.exp)
         ),
-        mistake("""nothing is refused
+        mistake("""what is to be refused is not
             k = 0 and a k above the number of experts choose nothing that exists: raise a
             `ValueError`.""")
         .by(refuse=lambda logits, k: k)

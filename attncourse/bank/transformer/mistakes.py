@@ -57,6 +57,14 @@ def all_at_once(x, steps):
     return x + sum(step(x) - x for step in steps)
 
 
+def last_two_at_once(x, steps):
+    """The last branch reads what the one before it read, and is added to what that returned."""
+    read = in_turn(x, steps[:-2])
+    block, (_, branch, norm, _) = steps[-1].func.__self__, steps[-1].args
+    so_far = steps[-2](read)
+    return so_far + branch(norm(read)) if block.pre_norm else norm(so_far + branch(read))
+
+
 def dropped_at_once(x, steps):
     """Branches side by side, and one dropout on their sum."""
     return x + dropped(steps[0].func.__self__, all_at_once(x, steps) - x)
@@ -68,6 +76,14 @@ def from_the_first_input(x, branch, norm, first):
 
 def normed_from_the_first_input(x, branch, norm, first):
     return norm(first + branch(x))
+
+
+def reading_the_first_input(x, branch, norm, first):
+    return x + branch(norm(first))
+
+
+def normed_reading_the_first_input(x, branch, norm, first):
+    return norm(x + branch(first))
 
 
 def normed_twice(x, branch, norm, first):
@@ -258,6 +274,8 @@ def one_norm(layers):
 
 SUM = "`x + self.dropout(branch)`"
 
+READING_THE_FIRST_INPUT = (reading_the_first_input, normed_reading_the_first_input)
+
 ENCODER_BRANCHES = ("attention", "feed-forward")
 DECODER_BRANCHES = ("self-attention", "cross-attention", "feed-forward")
 
@@ -345,7 +363,7 @@ def of_the_residual(branches: tuple[str, ...]) -> tuple[Recipe, ...]:
         .by(*in_one_place(branches, (twice_after_norm, twice_before_norm)))
         .by(*in_one_place(branches, (twice_after_norm, after)))
         .by(*in_one_place(branches, (before, twice_before_norm))),
-        mistake("""the branch is normalised, not the sum
+        mistake("""normalised before the sum, not after it
             In post-norm you normalise before you add: what the branch returns, x, or both x and
             what the branch reads. The norm comes after the addition: norm(x + branch(x)).""")
         .by(post=lambda x, branch, norm, first: x + norm(branch(x)))
@@ -435,9 +453,14 @@ def of_the_order(branches: tuple[str, ...]) -> tuple[Recipe, ...]:
             after the other: each reads what those before it have added.""")
         .by(walk=all_at_once)
         .by(walk=dropped_at_once, drop=lambda self, output: output)
+        .by(*in_one_place(branches, READING_THE_FIRST_INPUT)[1:])
     )
     if branches == DECODER_BRANCHES:
-        side_by_side = side_by_side.by(walk=lambda x, steps: steps[2](all_at_once(x, steps[:2])))
+        side_by_side = (
+            side_by_side.by(walk=lambda x, steps: steps[2](all_at_once(x, steps[:2])))
+            .by(walk=last_two_at_once)
+            .by(pre=reading_the_first_input, post=normed_reading_the_first_input)
+        )
     return (
         side_by_side,
         *other_orders(branches),
