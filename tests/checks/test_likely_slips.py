@@ -260,7 +260,7 @@ def test_two_mistakes_of_a_block_are_found():
     assert 4 * verdict.earned >= verdict.possible
 
 
-def test_both_are_named_where_the_diagonal_is_left_out_and_n_divides():
+def test_both_slips_of_a_mean_of_those_before_are_named():
     answer = mean_of_those_before(lambda i, n: n)
     for seed in (1, 2):
         verdict = examine("mixing.causal_mean_weights", answer, seed=seed)
