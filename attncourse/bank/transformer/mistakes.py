@@ -456,10 +456,8 @@ def of_the_order(branches: tuple[str, ...]) -> tuple[Recipe, ...]:
         .by(*in_one_place(branches, READING_THE_FIRST_INPUT)[1:])
     )
     if branches == DECODER_BRANCHES:
-        side_by_side = (
-            side_by_side.by(walk=lambda x, steps: steps[2](all_at_once(x, steps[:2])))
-            .by(walk=last_two_at_once)
-            .by(pre=reading_the_first_input, post=normed_reading_the_first_input)
+        side_by_side = side_by_side.by(walk=last_two_at_once).by(
+            pre=reading_the_first_input, post=normed_reading_the_first_input
         )
     return (
         side_by_side,
