@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from attncourse import interpret
-from attncourse.bank.interpret.ablate import outputs
+from attncourse.bank.interpret.ablate import head_outputs
 from attncourse.bank.interpret.cases import SIZES, state_of_gpt
 from attncourse.checks import examine
 from attncourse.checks.callers.ablation import (
@@ -553,7 +553,7 @@ def test_the_bank_sees_what_the_package_sees():
     model, ids = small(), ids_of(2, 5)
     for layer in range(2):
         expected = interpret.head_output(model, layer, ids)
-        torch.testing.assert_close(outputs(model, layer, ids), expected)
+        torch.testing.assert_close(head_outputs(model, layer, ids), expected)
         torch.testing.assert_close(handed_over(model, layer, ids), expected)
 
 

@@ -2,9 +2,9 @@
 
 Two numbers a layer, key/value head and feature; with latent attention (MLA) one vector a layer,
 from which keys and values of all heads are made anew, and one key that is turned by its position.
-Sources of the sizes: SmolLM2, its file; Touvron et al. (2023), LLaMA, table 2 (layers and heads),
-and Llama 2 (heads of keys and values); Grattafiori et al. (2024), The Llama 3 Herd of Models, table
-3; Chowdhery et al. (2023), PaLM; DeepSeek-AI (2024), DeepSeek-V2, section 3.1.2.
+Sources of the sizes: SmolLM2, its file; Llama 2, its published configuration; Grattafiori et al.
+(2024), The Llama 3 Herd of Models, table 3; Chowdhery et al. (2023), PaLM; DeepSeek-AI (2024),
+DeepSeek-V2, section 3.1.2.
 """
 
 from typing import NamedTuple

@@ -155,8 +155,8 @@ check("serving.quantize", quantize)
 # behind it is dropped. If all are kept, draw one more from the last row of `p_target`.
 #
 # *Fine print:* rows come in float64 and in float32 and sum to 1; each guess has a q above 0. Since nobody
-# knows in which order you draw, the check calls your function 160 times where chance has a say; a right
-# answer fails that less than once in a hundred million checks.
+# knows in which order you draw, the check calls your function up to 240 times on a case where chance has
+# a say; a right answer fails that less than once in a hundred million checks.
 #
 # <!-- hints: speculative_accept -->
 #

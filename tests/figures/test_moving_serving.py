@@ -152,9 +152,8 @@ def test_steps_are_chosen_by_keyboard_and_mouse(opened):
         shared = 8 * (len(day["held"]) - 1) if way == "shared" else 0
         tokens = sum(tokens for *_, tokens in day["held"]) - shared
         assert reader.now["tokens"] == tokens
-        assert (
-            f"{len(day['held'])} questions are answered, {len(day['waiting'])} wait" in reader.says
-        )
+        held, waiting = len(day["held"]), len(day["waiting"])
+        assert f"{held} questions are being answered, {waiting} wait" in reader.says
         assert f"fill {100 * tokens / 84:.0f}\u00a0% of the room" in reader.says
     reader.figure.locator("[data-part=who]").focus()
     reader.page.keyboard.press("Home")

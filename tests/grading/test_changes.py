@@ -29,7 +29,7 @@ from helpers.gradebook_scores import (
     write_solved,
 )
 from helpers.project import ROOT
-from helpers.small_class import made, run, write_gradebook
+from helpers.small_class import make_report, run, write_gradebook
 from helpers.small_course import NAME, graded, hand_in, make_course, notebook, small
 
 CHAPTERS = sorted(path.name for path in (ROOT / "solutions").glob("[0-9][0-9]_*"))
@@ -197,7 +197,7 @@ def test_a_persons_points_are_kept_through_every_grading(tmp_path):
 
 def test_a_gradebook_without_cells_gets_them(tmp_path):
     course = make_course(tmp_path, ada=small())
-    write_gradebook(course, [made("ada", 2, 1, 4)], manual={("ada", "points_twice"): 3.0})
+    write_gradebook(course, [make_report("ada", 2, 1, 4)], manual={("ada", "points_twice"): 3.0})
     book = find_gradebook(course)
     record_assignment(book, NAME)
     assert record_assignment(book, NAME) == []

@@ -1,4 +1,4 @@
-"""The command ``attncourse``: what it prints, how it ends, and the demo's grades."""
+"""The command ``attncourse``: its output, its exit status, and the demo's grades."""
 
 import errno
 import fcntl
@@ -33,24 +33,30 @@ from helpers.small_course import solution as answer
 COMMAND = [sys.executable, "-W", "error", "-m", "attncourse.grading.cli"]
 
 
-def kqv_course(folder: Path) -> Path:
-    """A course whose one assignment has chapter 5's cells, solved and released."""
-    chapter = [e for e in exercises().values() if e.stem == "kqv"]
+def make_kqv_course(folder: Path) -> Path:
+    """Make a course whose one assignment has chapter 5's cells, solved and released."""
+    chapter = [exercise for exercise in exercises().values() if exercise.stem == "kqv"]
     for part, sources in (
         ("solutions", sample.sample_answers(sample.MATRICES)),
         ("exercises", dict.fromkeys(sample.MATRICES, STUB)),
     ):
         cells = [cell("from attncourse.checks import check, examine")]
-        for e in chapter:
-            cells.append(answer(e.name, sources[e.name]))
-            cells.append(cell(f'check("{e.target}", {e.name})', f"check_{e.name}", locked=True))
-        for e in chapter:
-            test = f'examine("{e.target}", {e.name}).earned'
-            cells.append(graded(f"points_{e.name}", test, e.points))
-            cells.append(graded(f"hidden_{e.name}", f"assert callable({e.name})", 1))
-        place = folder / part / "05_kqv"
-        place.mkdir(parents=True)
-        (place / "05_kqv.ipynb").write_bytes(notebook(*cells))
+        for exercise in chapter:
+            cells.append(answer(exercise.name, sources[exercise.name]))
+            cells.append(
+                cell(
+                    f'check("{exercise.target}", {exercise.name})',
+                    f"check_{exercise.name}",
+                    locked=True,
+                )
+            )
+        for exercise in chapter:
+            test = f'examine("{exercise.target}", {exercise.name}).earned'
+            cells.append(graded(f"points_{exercise.name}", test, exercise.points))
+            cells.append(graded(f"hidden_{exercise.name}", f"assert callable({exercise.name})", 1))
+        assignment_folder = folder / part / "05_kqv"
+        assignment_folder.mkdir(parents=True)
+        (assignment_folder / "05_kqv.ipynb").write_bytes(notebook(*cells))
     shutil.copy(ROOT / "nbgrader_config.py", folder)
     return folder
 
@@ -58,17 +64,19 @@ def kqv_course(folder: Path) -> Path:
 # --- errors -----------------------------------------------------------------------------------
 
 
-def test_help_comes_at_once_and_loads_nothing_heavy():
+def test_help_is_fast_and_loads_no_large_library():
     before = os.times()
-    done = subprocess.run([*COMMAND, "--help"], capture_output=True, text=True)
+    process = subprocess.run([*COMMAND, "--help"], capture_output=True, text=True)
     after = os.times()
-    assert done.returncode == 0
+    assert process.returncode == 0
     assert after.children_user - before.children_user < 1.5  # 0.2 s of processor time
     for command in ("check", "grade", "demo"):
-        assert command in done.stdout
-    look = "import sys, attncourse.grading.cli; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True).stdout
-    assert not {"torch", "numpy", "matplotlib", "nbgrader", "nbformat"} & set(loaded.split())
+        assert command in process.stdout
+    list_modules = "import sys, attncourse.grading.cli; print(*sys.modules)"
+    module_names = subprocess.run(
+        [sys.executable, "-c", list_modules], capture_output=True, text=True
+    ).stdout
+    assert not {"torch", "numpy", "matplotlib", "nbgrader", "nbformat"} & set(module_names.split())
 
 
 def test_unknown_assignment_names_the_nearest(tmp_path):
@@ -78,7 +86,7 @@ def test_unknown_assignment_names_the_nearest(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("cells", "says"),
+    ("cells", "message"),
     [
         ([graded("points_add", "1", 2)], "2 cells are called points_add"),
         (
@@ -87,15 +95,15 @@ def test_unknown_assignment_names_the_nearest(tmp_path):
         ),
     ],
 )
-def test_a_wrong_solution_is_refused_before_grading(cells, says, tmp_path):
+def test_a_wrong_solution_is_refused_before_grading(cells, message, tmp_path):
     course = make_course(tmp_path, ada=small())
     path = course / "solutions" / NAME / f"{NAME}.ipynb"
     path.write_bytes(notebook(*json.loads(path.read_bytes())["cells"], *cells))
     for command in ("grade", "release"):
-        refuses(run(command, NAME, cwd=course), f"{NAME}.ipynb: {says}")
+        refuses(run(command, NAME, cwd=course), f"{NAME}.ipynb: {message}")
 
 
-def test_missing_folders(tmp_path):
+def test_missing_folders_are_refused(tmp_path):
     refuses(run("grade", NAME, cwd=tmp_path), "no folder solutions", "--course")
     course = make_course(tmp_path)
     refuses(run("grade", NAME, cwd=course), "no folder submitted", f"submitted/STUDENT/{NAME}")
@@ -105,7 +113,7 @@ def test_missing_folders(tmp_path):
     refuses(run("grade", NAME, cwd=course), "make exercises")
 
 
-def test_unreadable_instructors_notebook(tmp_path):
+def test_an_unreadable_solution_is_refused(tmp_path):
     course = make_course(tmp_path, ada=small())
     path = course / "solutions" / NAME / f"{NAME}.ipynb"
     path.write_text('{"cells":\n[')
@@ -114,19 +122,19 @@ def test_unreadable_instructors_notebook(tmp_path):
     refuses(run("grade", NAME, cwd=course), "no graded cells")
 
 
-def test_unknown_student(tmp_path):
+def test_an_unknown_student_names_the_nearest(tmp_path):
     course = make_course(tmp_path, ada=small())
     refuses(run("grade", NAME, "--student", "adda", cwd=course), "adda", "did you mean ada?")
 
 
 def test_missing_nbgrader_is_one_line(tmp_path):
     course = make_course(tmp_path, ada=small())
-    hide = (
+    program = (
         "import sys; sys.modules['nbgrader'] = None; import attncourse.grading.cli as c; c.main()"
     )
-    hidden = [sys.executable, "-c", hide, "grade", NAME]
-    done = subprocess.run(hidden, capture_output=True, text=True, cwd=course)
-    refuses(done, "nbgrader is not installed: pip install 'attncourse[grade]'")
+    command = [sys.executable, "-c", program, "grade", NAME]
+    process = subprocess.run(command, capture_output=True, text=True, cwd=course)
+    refuses(process, "nbgrader is not installed: pip install 'attncourse[grade]'")
 
 
 WITHOUT_EXTRAS = """
@@ -146,11 +154,11 @@ for command in ("report", "feedback", "export"):
 
 
 def test_without_an_extra_every_command_names_it(tmp_path):
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", WITHOUT_EXTRAS], capture_output=True, text=True, cwd=tmp_path
     )
-    assert done.stdout == "report 2\nfeedback 2\nexport 2\n", done.stderr
-    lines = done.stderr.splitlines()
+    assert process.stdout == "report 2\nfeedback 2\nexport 2\n", process.stderr
+    lines = process.stderr.splitlines()
     assert len(lines) == 3
     assert all(line.endswith("not installed: pip install 'attncourse[grade]'") for line in lines)
 
@@ -173,7 +181,7 @@ def test_a_missing_module_is_named_with_its_extra(module, expected):
     assert bool(sentence) == bool(expected)
 
 
-def test_a_gradebook_that_is_none(tmp_path):
+def test_a_file_that_is_no_gradebook_is_refused(tmp_path):
     course = make_course(tmp_path, ada=small())
     (course / "gradebook.db").write_text("not a database, but long enough to be looked at" * 40)
     refuses(run("grade", NAME, cwd=course), "cannot write gradebook.db")
@@ -204,7 +212,7 @@ def test_bad_options_end_with_2():
 
 
 def mixing_notebook(mix: str) -> bytes:
-    """The start of a student's notebook for chapter 2."""
+    """Return the start of a student's notebook for chapter 2."""
     return notebook(
         answer("mix", mix),
         cell('check("mixing.mix", mix)', "check_mix", locked=True),
@@ -215,18 +223,18 @@ def mixing_notebook(mix: str) -> bytes:
 def test_check_gives_a_student_the_verdicts(tmp_path):
     path = tmp_path / "my work.ipynb"  # known by its cells, not by its name
     path.write_bytes(mixing_notebook("def mix(A, X):\n    return A.mT @ X"))
-    done = run("check", path)
+    process = run("check", path)
     mix = exercises()["mixing.mix"]
     names = {m.name.lower() for m in mix.mistakes}
-    told = [x for x in done.stdout.splitlines() if x.startswith("What happened: ")]
-    assert (done.returncode, done.stderr) == (1, "")
-    assert told[0].removeprefix("What happened: ").rstrip(".").lower() in names
-    assert "✗ mixing.mix" in done.stdout
-    assert "✗ mixing.normalize_rows: 0 of" in done.stdout
-    assert "put back" not in done.stdout
-    total, more = done.stdout.splitlines()[-2:]
+    headlines = [x for x in process.stdout.splitlines() if x.startswith("What happened: ")]
+    assert (process.returncode, process.stderr) == (1, "")
+    assert headlines[0].removeprefix("What happened: ").rstrip(".").lower() in names
+    assert "✗ mixing.mix" in process.stdout
+    assert "✗ mixing.normalize_rows: 0 of" in process.stdout
+    assert "put back" not in process.stdout
+    total, last_line = process.stdout.splitlines()[-2:]
     assert total.startswith("total: ")
-    assert "run only when your notebook is graded" in more
+    assert "run only when your notebook is graded" in last_line
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -234,63 +242,63 @@ def test_check_passes_a_right_notebook_known_by_its_name(tmp_path):
     right = (ROOT / "attncourse" / "mixing.py").read_text()
     path = tmp_path / "02_mixing (1).ipynb"
     path.write_bytes(notebook(cell(right)))
-    done = run("check", path)
+    process = run("check", path)
     total = sum(e.points for e in exercises().values() if e.stem == "mixing")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert f"total: {total} of {total} points" in done.stdout
+    assert (process.returncode, process.stderr) == (0, "")
+    assert f"total: {total} of {total} points" in process.stdout
 
 
 # --- grade ------------------------------------------------------------------------------------
 
 
-def scores(course: Path) -> dict[str, float]:
-    """Each student's points as they stand in the gradebook."""
+def points_in_gradebook(course: Path) -> dict[str, float]:
+    """Return each student's points in the gradebook."""
     query = (
         "select s.student_id, sum(g.auto_score) from submitted_assignment s "
         "join submitted_notebook n on n.assignment_id = s.id "
         "join grade g on g.notebook_id = n.id group by s.student_id"
     )
     connection = sqlite3.connect(course / "gradebook.db")
-    found = dict(connection.execute(query))
+    points = dict(connection.execute(query))
     connection.close()
-    return found
+    return points
 
 
 def test_grade_shows_a_table_and_writes_the_gradebook(tmp_path):
     course = make_course(tmp_path, ada=small(), bob=small(twice=STUB), torn=b'{"cells": [\n]')
     (course / "submitted" / "nil").mkdir()
-    done = run("grade", NAME, cwd=course)
-    assert (done.returncode, done.stderr) == (0, "")
-    lines = done.stdout.splitlines()
+    process = run("grade", NAME, cwd=course)
+    assert (process.returncode, process.stderr) == (0, "")
+    lines = process.stdout.splitlines()
     rows = {x.split()[0]: x for x in lines if "/ 7" in x}
-    found = {who: lines[lines.index(row) + 1].strip() for who, row in rows.items()}
+    lines_below = {student: lines[lines.index(row) + 1].strip() for student, row in rows.items()}
     assert list(rows) == ["ada", "bob", "nil", "torn"]
     assert "7 / 7" in rows["ada"]
     assert "3 / 7" in rows["bob"]
-    assert "not attempted: twice" in found["bob"]
-    assert "nothing handed in" in found["nil"]
-    assert "unreadable notebook: line 2" in found["torn"]
-    assert scores(course) == {"ada": 7, "bob": 3, "torn": 0}
+    assert "not attempted: twice" in lines_below["bob"]
+    assert "nothing handed in" in lines_below["nil"]
+    assert "unreadable notebook: line 2" in lines_below["torn"]
+    assert points_in_gradebook(course) == {"ada": 7, "bob": 3, "torn": 0}
     assert (course / "autograded" / "bob" / NAME / f"{NAME}.ipynb").is_file()
 
 
-def test_grading_again_follows_what_changed(tmp_path):
+def test_grading_again_shows_what_changed(tmp_path):
     course = make_course(tmp_path, ada=small(), bob=small(twice=STUB))
     assert run("grade", NAME, cwd=course).returncode == 0
     for student in ("ada", "bob"):
         path = course / "submitted" / student / NAME / f"{NAME}.ipynb"
         path.write_bytes(small(add=STUB))
-    done = run("grade", NAME, "--student", "ada", cwd=course)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "bob" not in done.stdout
-    assert scores(course) == {"ada": 4, "bob": 3}
+    process = run("grade", NAME, "--student", "ada", cwd=course)
+    assert (process.returncode, process.stderr) == (0, "")
+    assert "bob" not in process.stdout
+    assert points_in_gradebook(course) == {"ada": 4, "bob": 3}
     path = course / "solutions" / NAME / f"{NAME}.ipynb"
     path.write_bytes(path.read_bytes().replace(b"points_twice", b"points_double"))
-    done = run("grade", NAME, cwd=course)
-    assert (done.returncode, done.stderr) == (0, "")
+    process = run("grade", NAME, cwd=course)
+    assert (process.returncode, process.stderr) == (0, "")
     for change in ("points_double is new, 4 points", "points_twice is gone, 4 points"):
-        assert f"note: the assignment changed: {change}" in done.stdout
-    assert scores(course) == {"ada": 4, "bob": 4}
+        assert f"note: the assignment changed: {change}" in process.stdout
+    assert points_in_gradebook(course) == {"ada": 4, "bob": 4}
     assert "the assignment changed" not in run("grade", NAME, cwd=course).stdout
 
 
@@ -333,7 +341,10 @@ def test_ctrl_c_leaves_no_process_and_says_how_to_go_on(tmp_path):
 
 
 def run_interrupted(program: str) -> subprocess.CompletedProcess:
-    """A program that sends itself Ctrl-C; a job in the background would ignore that."""
+    """Run a program that sends itself Ctrl-C, with Python's own handler.
+
+    Tests that run in the background ignore Ctrl-C, and their children inherit that.
+    """
     return subprocess.run(
         [sys.executable, "-c", program],
         capture_output=True,
@@ -343,8 +354,8 @@ def run_interrupted(program: str) -> subprocess.CompletedProcess:
     )
 
 
-def test_ctrl_c_while_the_command_is_loaded_is_one_sentence():
-    """It falls into the first import of a library, as in the first tenths of a second."""
+def test_ctrl_c_while_loading_is_one_sentence():
+    """The signal arrives at the first import of a library."""
     program = (
         "import signal, sys\n"
         "class Interrupting:\n"
@@ -354,8 +365,8 @@ def test_ctrl_c_while_the_command_is_loaded_is_one_sentence():
         "from attncourse.__main__ import main\n"
         "main()\n"
     )
-    done = run_interrupted(program)
-    assert (done.returncode, done.stderr) == (130, "attncourse: stopped; nothing was begun\n")
+    process = run_interrupted(program)
+    assert (process.returncode, process.stderr) == (130, "attncourse: stopped; nothing was begun\n")
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert settings["project"]["scripts"] == {"attncourse": "attncourse.__main__:main"}
 
@@ -372,8 +383,8 @@ def test_ctrl_c_in_an_import_callback_still_stops():
         "    del lock\n"
         "    time.sleep(60)\n"
     )
-    done = run_interrupted(program)
-    assert (done.returncode, done.stderr) == (130, "attncourse: stopped; half is done\n")
+    process = run_interrupted(program)
+    assert (process.returncode, process.stderr) == (130, "attncourse: stopped; half is done\n")
 
 
 def test_ctrl_c_in_executed_source_has_its_status(tmp_path):
@@ -382,14 +393,14 @@ def test_ctrl_c_in_executed_source_has_its_status(tmp_path):
         "with ending_at_ctrl_c('half is done'):\n"
         "    exec('raise KeyboardInterrupt')\n"
     )
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "interrupted"],
         capture_output=True,
         text=True,
         timeout=120,
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])},
     )
-    assert (done.returncode, done.stderr) == (130, "attncourse: stopped; half is done\n")
+    assert (process.returncode, process.stderr) == (130, "attncourse: stopped; half is done\n")
 
 
 def wait_for_lane(parent: int) -> psutil.Process:
@@ -413,8 +424,8 @@ def still_runs(process: psutil.Process) -> bool:
 # --- demo -------------------------------------------------------------------------------------
 
 
-def somebody_s_settings(course: Path) -> dict[str, str]:
-    """Variables and files that name an instructor's real gradebook, in all three ways."""
+def write_foreign_settings(course: Path) -> dict[str, str]:
+    """Return variables, and write files, that name an instructor's gradebook in three ways."""
     (course / "jupyter").mkdir()
     for folder, name in ((course, "real-1.db"), (course / "jupyter", "real-2.db")):
         with (folder / "nbgrader_config.py").open("a") as file:
@@ -428,9 +439,9 @@ def somebody_s_settings(course: Path) -> dict[str, str]:
     }
 
 
-def test_a_users_settings_name_other_commands_gradebook(tmp_path, monkeypatch):
-    """Else the demo's test proves nothing."""
-    for name, value in somebody_s_settings(tmp_path).items():
+def test_a_users_settings_name_the_gradebook(tmp_path, monkeypatch):
+    """Without these settings the demo's test would prove nothing."""
+    for name, value in write_foreign_settings(tmp_path).items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(sys, "path", list(sys.path))
     names = []
@@ -443,61 +454,61 @@ def test_a_users_settings_name_other_commands_gradebook(tmp_path, monkeypatch):
 
 
 def test_a_second_demo_waits_and_says_so(tmp_path):
-    said = []
-    first = (tmp_path / ".demo.lock").open("w")
-    fcntl.flock(first, fcntl.LOCK_EX)
+    lines = []
+    holder = (tmp_path / ".demo.lock").open("w")
+    fcntl.flock(holder, fcntl.LOCK_EX)
 
-    def tell(line: str) -> None:
-        said.append(line)
-        first.close()
+    def add_line(line: str) -> None:
+        lines.append(line)
+        holder.close()
 
-    with reserved(tmp_path / "demo", tell):
-        assert said == [f"another process is at work in {tmp_path}/demo: waiting until it ends"]
-    with reserved(tmp_path / "demo", tell):
-        assert len(said) == 1
+    with reserved(tmp_path / "demo", add_line):
+        assert lines == [f"another process is at work in {tmp_path}/demo: waiting until it ends"]
+    with reserved(tmp_path / "demo", add_line):
+        assert len(lines) == 1
 
 
 @pytest.mark.slow
-def test_the_demos_grades_are_what_they_should_be(tmp_path):
-    course = kqv_course(tmp_path)
-    started = time.monotonic()
-    done = run("demo", cwd=course, COLUMNS="220", **somebody_s_settings(course))
-    assert (done.returncode, done.stderr) == (0, "")
+def test_the_demo_gives_the_expected_grades(tmp_path):
+    course = make_kqv_course(tmp_path)
+    start = time.monotonic()
+    process = run("demo", cwd=course, COLUMNS="220", **write_foreign_settings(course))
+    assert (process.returncode, process.stderr) == (0, "")
     assert list(course.glob("real*.db")) == []
-    assert time.monotonic() - started < 120
-    place = course / "_build" / "demo"
-    total = find_assignment(place, "05_kqv").maximum
+    assert time.monotonic() - start < 120
+    demo_folder = course / "_build" / "demo"
+    total = find_assignment(demo_folder, "05_kqv").maximum
     points = {e.name: e.points for e in exercises().values() if e.stem == "kqv"}
     attention, head = points["scaled_dot_product_attention"], points["AttentionHead"]
-    found = scores(place)
-    assert list(found) == list(sample.CLASS)
-    full = [s for s in found if found[s] == total]
+    points_by_student = points_in_gradebook(demo_folder)
+    assert list(points_by_student) == list(sample.CLASS)
+    full = [s for s in points_by_student if points_by_student[s] == total]
     assert full == ["amara-matrices", "bela-einsum", "chidi-loops"]
-    assert found["fay-empty"] == 0
-    assert found["goran-crashes"] == total - attention - head - 1
-    assert total - attention - 1 <= found["hana-endless"] <= total - attention
+    assert points_by_student["fay-empty"] == 0
+    assert points_by_student["goran-crashes"] == total - attention - head - 1
+    assert total - attention - 1 <= points_by_student["hana-endless"] <= total - attention
     for name in (
         "scaled_dot_product_attention: divided by d_k",
         "AttentionHead: super().__init__() is missing",
         "attention_scores: .T on a batch",
         "scaled_dot_product_attention: softmax over the queries",
     ):
-        assert name in done.stdout
-    assert "is there a loop that never ends?" in done.stdout
-    again = run("demo", "--folder", str(course / "solutions"), cwd=course)
-    refuses(again, "holds something else than a demo")
+        assert name in process.stdout
+    assert "is there a loop that never ends?" in process.stdout
+    second_run = run("demo", "--folder", str(course / "solutions"), cwd=course)
+    refuses(second_run, "holds something else than a demo")
 
 
-@pytest.mark.parametrize("refused", ["mkdir", "rmtree"])
-def test_a_demo_that_cannot_be_written_says_so_in_a_line(tmp_path, monkeypatch, refused):
-    def refuse(self, *anything, **more):
+@pytest.mark.parametrize("failing_function", ["mkdir", "rmtree"])
+def test_an_unwritable_demo_is_refused_in_one_line(tmp_path, monkeypatch, failing_function):
+    def fail(self, *anything, **more):
         raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(self))
 
     folder = tmp_path / "demo"
-    if refused == "rmtree":
+    if failing_function == "rmtree":
         for student in sample.CLASS:
             (folder / "submitted" / student).mkdir(parents=True)
-    monkeypatch.setattr(Path if refused == "mkdir" else shutil, refused, refuse)
+    monkeypatch.setattr(Path if failing_function == "mkdir" else shutil, failing_function, fail)
     with pytest.raises(UserError, match=r"cannot write .*demo: Read-only .*with --folder"):
         demo.make_course(ROOT, folder)
 
@@ -511,7 +522,7 @@ def test_the_demo_fits_the_real_assignment():
 
 
 def test_the_package_is_a_command_without_its_script():
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "attncourse", "--version"], capture_output=True, text=True
     )
-    assert (done.returncode, done.stdout) == (0, f"attncourse {attncourse.__version__}\n")
+    assert (process.returncode, process.stdout) == (0, f"attncourse {attncourse.__version__}\n")

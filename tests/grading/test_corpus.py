@@ -1,4 +1,4 @@
-"""The corpus of hostile, damaged and unusual submissions: each gets what it deserves, no more."""
+"""The corpus of hostile, damaged and unusual submissions: each gets exactly its points."""
 
 import json
 import os
@@ -28,16 +28,16 @@ from corpus.wire import ENCODER_NAMES, WORKER_NAMES
 from helpers import forked_commands
 from helpers.project import ROOT
 
-EVERYTHING = HOSTILE + DAMAGE + HONEST  # the damaged have tests of their own, too: test_damaged.py
+ALL_CASES = HOSTILE + DAMAGE + HONEST  # the damaged have tests of their own, too: test_damaged.py
 pytestmark = pytest.mark.from_exec
 LIMITS = Limits(submission=30, cell=8, call=8, cpu=30, memory=1000, disk=16, message=32)
-TIGHT = replace(LIMITS, submission=10, cell=0.25, call=0.25, cpu=5, grace=0.5)
+SHORT_LIMITS = replace(LIMITS, submission=10, cell=0.25, call=0.25, cpu=5, grace=0.5)
 UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
-HERE = "\0" + MARK
-SECRET = {"MIX_ANSWER": MIXING.right["mix"]}
+ABSTRACT_ADDRESS = "\0" + MARK
+SECRET_ENVIRONMENT = {"MIX_ANSWER": MIXING.right["mix"]}
 ASSIGNMENTS = {id(work): Assignment(work.name, read_cells(work.source)) for work in WORKS}
 
-LOCKED_IN = f"""
+CENTER_IN_JAIL = f"""
 import os
 def center(x):
     assert os.getuid() != 0 and os.getpid() < 10, "runs as somebody else"
@@ -48,27 +48,31 @@ def center(x):
 
 @pytest.fixture(scope="module")
 def listening():
-    """What hears from submissions that reach this machine: to be silent in the end."""
+    """Listen for submissions that reach this machine; nothing may arrive."""
     tcp, udp = (socket.socket(socket.AF_INET, kind) for kind in (socket.SOCK_STREAM, SOCK_DGRAM))
     abstract = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    waiting = []
-    for wire, address in ((tcp, ("127.0.0.1", PORT)), (udp, ("127.0.0.1", PORT)), (abstract, HERE)):
+    listeners = []
+    for listener, address in (
+        (tcp, ("127.0.0.1", PORT)),
+        (udp, ("127.0.0.1", PORT)),
+        (abstract, ABSTRACT_ADDRESS),
+    ):
         with suppress(OSError):  # another run of these tests listens there
-            wire.bind(address)
-            waiting.append(wire)
-    for wire in waiting:
-        wire.setblocking(False)
-        if wire is not udp:
-            wire.listen()
-    yield waiting
-    for wire in (tcp, udp, abstract):
-        wire.close()
+            listener.bind(address)
+            listeners.append(listener)
+    for listener in listeners:
+        listener.setblocking(False)
+        if listener is not udp:
+            listener.listen()
+    yield listeners
+    for listener in (tcp, udp, abstract):
+        listener.close()
 
 
 @pytest.fixture(scope="module", autouse=True)
 def jailed():
-    """Nothing hostile runs before a harmless submission has found itself locked in."""
-    case = keeps("honest", "locked-in", "", center=LOCKED_IN)
+    """Run nothing hostile unless a harmless submission has found itself in the jail."""
+    case = keeps("honest", "locked-in", "", center=CENTER_IN_JAIL)
     try:
         report = grade_submission(case.notebook(), ASSIGNMENTS[id(case.work)], limits=LIMITS)
     except Exception as problem:
@@ -78,7 +82,7 @@ def jailed():
 
 
 def test_attacks_look_for_names_that_a_worker_has():
-    """One that looks for a name which was changed tries nothing, and passes."""
+    """An attack on a name that was renamed would try nothing, and its test would pass."""
     worker, encoder = Worker(None, 0, {}), Encoder(repr)
     assert [name for name in WORKER_NAMES if not hasattr(worker, name)] == []
     assert [name for name in ENCODER_NAMES if not hasattr(encoder, name)] == []
@@ -91,62 +95,66 @@ def test_attacks_look_for_names_that_a_worker_has():
 
 @dataclass
 class Term:
-    """What became of classes in which every case hands in, and of this machine meanwhile.
+    """Results of classes in which every case hands in, and what was left on this machine.
 
     ``points`` and ``reports`` are by (number of the work, student).
     """
 
     points: dict[tuple[int, str], dict[str, float]] = field(default_factory=dict)
     reports: dict[tuple[int, str], dict] = field(default_factory=dict)
-    left: list[str] = field(default_factory=list)
+    unexpected: list[str] = field(default_factory=list)
 
 
 @pytest.fixture(scope="module")
 def term(tmp_path_factory, listening) -> Term:
-    """The classes, graded: the quick cases, and those that run into a limit with short ones."""
-    found, before = Term(), files_that_matter()
-    folder = tmp_path_factory.mktemp("term")  # here: it is not to be asked by two threads at once
-    classes = [  # the slow first: they wait for their limits most of the time
+    """Grade the classes: cases that run into a limit have short limits."""
+    results, before = Term(), modification_times()
+    folder = tmp_path_factory.mktemp(
+        "term"
+    )  # here, since the factory is not safe to use from two threads
+    classes = [  # the slow first, since they mostly wait for their limits
         (number, work, slow)
         for slow in (True, False)
         for number, work in enumerate(WORKS)
         if students(work, slow)
     ]
 
-    def graded(one: tuple[int, Work, bool]) -> None:
-        number, work, slow = one
-        place = folder / f"{number}-{work.name}{'-slow' * slow}" / "course"
-        course = make_course(place, work, students(work, slow).items())
-        grade_class(course, work, TIGHT if slow else LIMITS, found.left)
+    def grade_one_class(class_to_grade: tuple[int, Work, bool]) -> None:
+        number, work, slow = class_to_grade
+        class_folder = folder / f"{number}-{work.name}{'-slow' * slow}" / "course"
+        course = make_course(class_folder, work, students(work, slow).items())
+        grade_class(course, work, SHORT_LIMITS if slow else LIMITS, results.unexpected)
         for student, points in scores(course, work).items():
             report = course / "reports" / work.name / f"{student}.json"
-            found.points[number, student] = points
-            found.reports[number, student] = json.loads(report.read_text("utf-8"))
+            results.points[number, student] = points
+            results.reports[number, student] = json.loads(report.read_text("utf-8"))
 
-    with ThreadPoolExecutor(2) as two:  # each grades in a process of its own
-        list(two.map(graded, classes))
-    found.left += [f"still runs: {process}" for process in left_running()]
-    after = files_that_matter()
-    found.left += [f"changed: {path}" for path, when in after.items() if before.get(path) != when]
-    found.left += [f"left behind: {path}" for path in traces()]
-    found.left += [f"reached: {wire}" for wire in listening if heard(wire)]
-    return found
+    with ThreadPoolExecutor(2) as pool:  # each grades in a process of its own
+        list(pool.map(grade_one_class, classes))
+    results.unexpected += [f"still runs: {process}" for process in processes_left_running()]
+    after = modification_times()
+    results.unexpected += [
+        f"changed: {path}" for path, when in after.items() if before.get(path) != when
+    ]
+    results.unexpected += [f"left behind: {path}" for path in files_with_mark()]
+    results.unexpected += [f"reached: {wire}" for wire in listening if has_received(wire)]
+    return results
 
 
 def students(work: Work, slow: bool) -> dict[str, Hostile]:
-    """Every case as a student, its twin where it has one, an honest student after the hostile."""
-    found: dict[str, Hostile] = {}
-    for case in (case for case in EVERYTHING if case.work is work and case.slow is slow):
-        found[f"{case.name}-0"] = case
+    """Return each case as a student, twice where it asks, with an honest one after the hostile."""
+    case_by_student: dict[str, Hostile] = {}
+    for case in (case for case in ALL_CASES if case.work is work and case.slow is slow):
+        case_by_student[f"{case.name}-0"] = case
         if case.again:
-            found[f"{case.name}-1"] = case
+            case_by_student[f"{case.name}-1"] = case
         if case in HOSTILE:
-            found[f"{case.name}-9-beside"] = keeps("honest", "beside", "", work=work)
-    return found
+            case_by_student[f"{case.name}-9-beside"] = keeps("honest", "beside", "", work=work)
+    return case_by_student
 
 
-def grade_class(course: Path, work: Work, limits: Limits, left: list[str]) -> None:
-    """Releases and grades, with a secret in the environment; the files that are not to be there."""
+def grade_class(course: Path, work: Work, limits: Limits, unexpected: list[str]) -> None:
+    """Release and grade with a secret in the environment, and list unexpected files."""
     grading = f"""
 import sys
 from pathlib import Path
@@ -157,45 +165,51 @@ from helpers.seeding import settle
 settle()
 grade_course(Path({str(course)!r}), {work.name!r}, limits={limits!r})
 """
-    done = forked_commands.run("release", work.name, cwd=course)
-    assert done.returncode == 0, done.stderr
+    process = forked_commands.run("release", work.name, cwd=course)
+    assert process.returncode == 0, process.stderr
     handed_in = snapshot(course)
-    command, environment = [sys.executable, "-c", grading], os.environ | SECRET
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    kept = snapshot(course)
-    left += [f"changed: {path}" for path, text in handed_in.items() if kept.get(path) != text]
-    written = {path.split("/")[0] for path in kept.keys() - handed_in.keys()}
-    left += [f"written: {folder}" for folder in written - {"autograded", "reports"}]
+    command, environment = [sys.executable, "-c", grading], os.environ | SECRET_ENVIRONMENT
+    process = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr
+    files_after = snapshot(course)
+    unexpected += [
+        f"changed: {path}" for path, text in handed_in.items() if files_after.get(path) != text
+    ]
+    written = {path.split("/")[0] for path in files_after.keys() - handed_in.keys()}
+    unexpected += [f"written: {folder}" for folder in written - {"autograded", "reports"}]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", EVERYTHING, ids=lambda case: f"{case.kind}-{case.name}")
-def test_it_gets_what_it_deserves(case: Hostile, term):
+@pytest.mark.parametrize("case", ALL_CASES, ids=lambda case: f"{case.kind}-{case.name}")
+def test_each_case_gets_its_points(case: Hostile, term):
     number = next(i for i, work in enumerate(WORKS) if work is case.work)
-    for end in ("-0", "-1") if case.again else ("-0",):
-        points = term.points[number, case.name + end]
-        report = term.reports[number, case.name + end]
-        assert points == case.deserves, (differences(case, points), report["notes"])
+    for suffix in ("-0", "-1") if case.again else ("-0",):
+        points = term.points[number, case.name + suffix]
+        report = term.reports[number, case.name + suffix]
+        assert points == case.deserves, (wrong_points(case, points), report["notes"])
         assert case.damage or report["status"] == "graded" or report["attention"]
-        told = list(texts(report))
-        assert [text for text in told if UNPRINTABLE.search(text)] == []
-        assert [text for text in told if "overheard" in text and "3x5" in text] == []
+        report_texts = list(strings_in(report))
+        assert [text for text in report_texts if UNPRINTABLE.search(text)] == []
+        assert [text for text in report_texts if "overheard" in text and "3x5" in text] == []
 
 
 @pytest.mark.slow
-def test_nobody_beside_them_loses_or_gains_and_nothing_is_left(term, record_property):
-    assert not term.left, "\n".join(term.left[:50])
+def test_cases_change_no_others_points_and_leave_nothing(term, record_property):
+    assert not term.unexpected, "\n".join(term.unexpected[:50])
     counts = {"cases": 0, "unearned": 0.0, "lost": 0.0}
     for number, work in enumerate(WORKS):
         everyone = students(work, False) | students(work, True)
-        found = {student: points for (n, student), points in term.points.items() if n == number}
-        assert found.keys() == everyone.keys()
+        points_by_student = {
+            student: points for (n, student), points in term.points.items() if n == number
+        }
+        assert points_by_student.keys() == everyone.keys()
         counts["cases"] += sum(case.name != "beside" for case in everyone.values())
-        counts["unearned"] += sum(unearned(everyone[s], got) for s, got in found.items())
-        counts["lost"] += sum(lost(everyone[s], got) for s, got in found.items())
-        beside = {s: got for s, got in found.items() if s.endswith("-9-beside")}
-        assert {s: got for s, got in beside.items() if got != everyone[s].deserves} == {}
+        counts["unearned"] += sum(
+            unearned(everyone[s], earned) for s, earned in points_by_student.items()
+        )
+        counts["lost"] += sum(lost(everyone[s], earned) for s, earned in points_by_student.items())
+        beside = {s: earned for s, earned in points_by_student.items() if s.endswith("-9-beside")}
+        assert {s: earned for s, earned in beside.items() if earned != everyone[s].deserves} == {}
     record_property(
         "summary",
         f"corpus: {counts['cases']} cases, unearned credit {counts['unearned']:g}, "
@@ -203,19 +217,19 @@ def test_nobody_beside_them_loses_or_gains_and_nothing_is_left(term, record_prop
     )
 
 
-def texts(value) -> Iterator[str]:
-    """All strings in plain data."""
+def strings_in(value) -> Iterator[str]:
+    """Yield all strings in plain data."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
-        yield from texts([*value, *value.values()])
+        yield from strings_in([*value, *value.values()])
     elif isinstance(value, list | tuple):
         for item in value:
-            yield from texts(item)
+            yield from strings_in(item)
 
 
-def test_names_are_unique_and_there_are_enough():
-    assert len({case.name for case in EVERYTHING}) == len(EVERYTHING)
+def test_the_corpus_has_enough_cases_with_unique_names():
+    assert len({case.name for case in ALL_CASES}) == len(ALL_CASES)
     assert len(HOSTILE) >= 80
     assert len(HONEST) >= 12
     assert {case.kind for case in HOSTILE} == {
@@ -223,14 +237,16 @@ def test_names_are_unique_and_there_are_enough():
     }
 
 
-def differences(case: Hostile, got: dict[str, float]) -> str:
-    """The cells whose points are not what they should be."""
-    wrong = {cell for cell in got if got[cell] != case.deserves[cell]}
-    return ", ".join(f"{cell} {got[cell]:g} not {case.deserves[cell]:g}" for cell in sorted(wrong))
+def wrong_points(case: Hostile, points: dict[str, float]) -> str:
+    """Return the cells whose points are not what they should be, as text."""
+    wrong = {cell for cell in points if points[cell] != case.deserves[cell]}
+    return ", ".join(
+        f"{cell} {points[cell]:g} not {case.deserves[cell]:g}" for cell in sorted(wrong)
+    )
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:
-    """Every file below a folder, but for the gradebook."""
+    """Return the contents of every file below a folder, but for the gradebook."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in folder.rglob("*")
@@ -238,24 +254,28 @@ def snapshot(folder: Path) -> dict[str, bytes]:
     }
 
 
-def files_that_matter() -> dict[str, int]:
-    """When each file of the repository was last changed; its root's, and those of its folders."""
+def modification_times() -> dict[str, int]:
+    """Return when each file of the repository was last changed."""
     names = ("attncourse", "book", "exercises", "solutions", "tests", "tools", ".github")
     paths = [*ROOT.iterdir(), *(path for name in names for path in (ROOT / name).rglob("*"))]
     files = [path for path in paths if path.is_file() and "__pycache__" not in path.parts]
     return {str(path): path.stat().st_mtime_ns for path in files}
 
 
-def traces() -> list[str]:
-    """Files that bear the mark, wherever a submission might have put one."""
+def files_with_mark() -> list[str]:
+    """Return files with the mark in their name, wherever a submission might have put one."""
     folders = [Path(p) for p in ("/tmp", "/var/tmp", "/dev/shm", "/run", "/", "/etc")]
     folders += [Path.home(), ROOT, ROOT / "tests", ROOT / "attncourse", Path(sys.prefix)]
-    found = [str(p) for folder in folders for p in folder.glob(f"*{MARK}*")]
-    deeper = [Path.home() / ".ipython", Path.home() / ".config", Path(sys.prefix) / "lib"]
-    return found + [str(p) for folder in deeper for p in folder.rglob(f"*{MARK}*")]
+    paths = [str(p) for folder in folders for p in folder.glob(f"*{MARK}*")]
+    folders_with_subfolders = [
+        Path.home() / ".ipython",
+        Path.home() / ".config",
+        Path(sys.prefix) / "lib",
+    ]
+    return paths + [str(p) for folder in folders_with_subfolders for p in folder.rglob(f"*{MARK}*")]
 
 
-def heard(wire: socket.socket) -> bool:
+def has_received(wire: socket.socket) -> bool:
     try:
         wire.recv(1) if wire.type == SOCK_DGRAM else wire.accept()
     except BlockingIOError:
@@ -263,30 +283,34 @@ def heard(wire: socket.socket) -> bool:
     return True
 
 
-def left_running() -> list[str]:
-    """Processes in a namespace of their own whose lane is gone, and any that bear the mark.
+def processes_left_running() -> list[str]:
+    """Return processes in a namespace of their own whose lane is gone, or with the mark.
 
     A process that is just being taken away gets a moment.
     """
     for _ in range(600):
-        found = [process for process in map(describe, Path("/proc").glob("[0-9]*")) if process]
-        if not found:
+        processes = [
+            process
+            for process in map(description_of_orphan, Path("/proc").glob("[0-9]*"))
+            if process
+        ]
+        if not processes:
             return []
         time.sleep(0.1)
-    return found
+    return processes
 
 
-def describe(process: Path) -> str:
-    """The process's name and command where it should not be there any more."""
+def description_of_orphan(process: Path) -> str:
+    """Return name and command of a process that should have ended, "" for any other."""
     try:
         status = dict(
             line.split(":\t", 1) for line in (process / "status").read_text().splitlines()
         )
         command = (process / "cmdline").read_text().replace("\0", " ")
-        apart = os.readlink(process / "ns/pid") != os.readlink("/proc/self/ns/pid")
+        in_other_namespace = os.readlink(process / "ns/pid") != os.readlink("/proc/self/ns/pid")
     except (OSError, ValueError):
         return ""
     if "VmSize" not in status:  # it has ended, and waits to be taken away
         return ""
-    orphan = apart and status["PPid"] == "1"
+    orphan = in_other_namespace and status["PPid"] == "1"
     return f"{status['Name']} {command}" if orphan or MARK in status["Name"] + command else ""

@@ -1,4 +1,4 @@
-"""When work is due, who has longer, and what being late costs: as nbgrader counts, in both ways."""
+"""Due dates, extensions and late penalties count as nbgrader counts them."""
 
 import csv
 import io
@@ -39,7 +39,7 @@ from attncourse.grading.results.page import class_page
 from attncourse.grading.results.summary import Summary
 from attncourse.grading.results.terminal import at_a_glance
 from helpers.driver_runs import grade
-from helpers.small_class import made, refuses, run, write_gradebook
+from helpers.small_class import make_report, refuses, run, write_gradebook
 from helpers.small_course import NAME, hand_in, make_course, small
 
 CONFIG = """
@@ -69,15 +69,15 @@ def course(tmp_path) -> Path:
     return tmp_path
 
 
-def standing(course: Path) -> dict[str, tuple]:
-    """Seconds late, days of extension and points off, by student."""
-    found = class_results(course, NAME).results
-    return {r.student: (r.late, r.extension, round(r.penalty, 6)) for r in found}
+def lateness_by_student(course: Path) -> dict[str, tuple]:
+    """Return seconds late, days of extension and points off, by student."""
+    results = class_results(course, NAME).results
+    return {r.student: (r.late, r.extension, round(r.penalty, 6)) for r in results}
 
 
 # --- dates --------------------------------------------------------------------------------------
 
-TIMES = {
+INSTANTS = {
     "2026-10-12 23:59": "2026-10-12 21:59:00",  # the class's zone, in summer
     "2026-12-12T23:59:30": "2026-12-12 22:59:30",  # and in winter
     "2026-10-12 23:59 UTC": "2026-10-12 23:59:00",
@@ -88,9 +88,9 @@ TIMES = {
 }
 
 
-@pytest.mark.parametrize("text", TIMES)
-def test_a_date_is_a_moment(text):
-    assert str(parse_instant(text, BERLIN)) == TIMES[text]
+@pytest.mark.parametrize("text", INSTANTS)
+def test_a_date_is_read_as_utc(text):
+    assert str(parse_instant(text, BERLIN)) == INSTANTS[text]
 
 
 MOMENTS = st.datetimes(datetime(2015, 1, 1), datetime(2035, 1, 1)).map(
@@ -102,19 +102,21 @@ ZONES = st.sampled_from(
 
 
 @given(MOMENTS, ZONES, st.sampled_from(["%z", "%:z", "%Z"]), st.sampled_from(["", " "]))
-def test_every_way_to_write_a_moment_is_read_as_that_moment(local, zone, form, space):
-    """What Python writes: offsets with and without a colon, letters, behind a space or none."""
+def test_a_moment_is_read_however_it_is_written(local, zone, offset_format, space):
+    """Offsets with and without a colon, or a zone's letters, after a space or none."""
     moment = local.replace(tzinfo=UTC).astimezone(zone)
-    behind = moment.strftime("%z")
-    behind = f"{behind[:3]}:{behind[3:]}" if form == "%:z" else moment.strftime(form)
-    wanted = local
+    offset = moment.strftime("%z")
+    offset = (
+        f"{offset[:3]}:{offset[3:]}" if offset_format == "%:z" else moment.strftime(offset_format)
+    )
+    expected = local
     for text in (
-        f"{moment:%Y-%m-%d %H:%M:%S}{space if form != '%Z' else ' '}{behind}",
-        f"{moment:%Y-%m-%dT%H:%M:%S}{behind if form != '%Z' else moment.isoformat()[19:]}",
+        f"{moment:%Y-%m-%d %H:%M:%S}{space if offset_format != '%Z' else ' '}{offset}",
+        f"{moment:%Y-%m-%dT%H:%M:%S}{offset if offset_format != '%Z' else moment.isoformat()[19:]}",
         f"{local:%Y-%m-%dT%H:%M:%S.000000}Z",
         f"{local:%A, %d %B %Y, %I:%M:%S %p} UTC",
     ):
-        assert parse_instant(text, zone) == wanted
+        assert parse_instant(text, zone) == expected
 
 
 @given(MOMENTS, ZONES)
@@ -128,7 +130,7 @@ def test_a_time_without_a_zone_favours_the_student(local, zone):
     assert parse_instant(text, zone, pick=max) == last
 
 
-def test_an_hour_that_clocks_show_twice_or_never():
+def test_repeated_and_skipped_hours_favour_the_student():
     for text, handed_in, due in (
         ("2026-10-25 02:30", "2026-10-25 00:30:00", "2026-10-25 01:30:00"),
         ("2026-03-29 02:30", "2026-03-29 00:30:00", "2026-03-29 01:30:00"),
@@ -137,7 +139,7 @@ def test_an_hour_that_clocks_show_twice_or_never():
         assert str(parse_instant(text, BERLIN, pick=max)) == due
 
 
-WORDED = [
+DATES_IN_WORDS = [
     "Monday, 12 October 2026, 11:59 PM",
     "Monday, October 12, 2026, 11:59 PM",
     "Montag, 12. Oktober 2026, 23:59",
@@ -151,31 +153,31 @@ WORDED = [
 ]
 
 
-@pytest.mark.parametrize("text", WORDED)
+@pytest.mark.parametrize("text", DATES_IN_WORDS)
 def test_dates_are_read_in_platforms_languages(text):
     assert parse_instant(text, BERLIN) == datetime(2026, 10, 12, 21, 59)
 
 
 @pytest.mark.parametrize("language", ["de", "fr", "es", "it", "nl", "pl", "ru", "sv", "tr", "cs"])
-def test_babels_own_dates_are_read_again(language):
+def test_dates_written_by_babel_are_read(language):
     from babel.dates import format_datetime
 
     for month in range(1, 13):
         moment = datetime(2026, month, 12, 10, 7)
-        form = "EEEE, d MMMM y, HH:mm"
-        text = format_datetime(moment, form, locale=language)
+        date_format = "EEEE, d MMMM y, HH:mm"
+        text = format_datetime(moment, date_format, locale=language)
         assert parse_instant(text, UTC) == moment, text
 
 
 @pytest.mark.parametrize(
     "text", ["Mon", "Monday, 11:59 PM", "12 October, 11:59 PM", "October 2026", "12 October 2026"]
 )
-def test_of_a_date_in_words_nothing_is_taken_from_today(text):
+def test_an_incomplete_date_is_not_completed_from_today(text):
     with pytest.raises(ValueError, match="is no date"):
         parse_instant(text, BERLIN)
 
 
-NO_DATES = {
+BAD_DATES = {
     "2026-10-12": "2026-10-12 has no time of day: write 2026-10-12 23:59",
     "2026-02-30 12:00": "is no date: expected one such as 2026-10-12 23:59",
     "12/10/2026 23:59": "may be two days: write it as in 2026-10-12 23:59",
@@ -187,11 +189,11 @@ NO_DATES = {
 }
 
 
-@pytest.mark.parametrize("text", NO_DATES)
-def test_what_is_no_date_is_told_in_a_line(text):
-    with pytest.raises(ValueError, match=NO_DATES[text]) as told:
+@pytest.mark.parametrize("text", BAD_DATES)
+def test_a_bad_date_is_refused_in_one_line(text):
+    with pytest.raises(ValueError, match=BAD_DATES[text]) as error:
         parse_instant(text, BERLIN)
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(error.value)
 
 
 def test_a_date_without_a_zone_is_never_guessed():
@@ -210,7 +212,7 @@ def test_a_date_without_a_zone_is_never_guessed():
 
 
 @pytest.mark.parametrize(
-    ("files", "words"),
+    ("files", "message"),
     [
         ({"nbgrader_config.py": "c = get_config()\n1 / 0\n"}, "nbgrader_config.py, line 2: Zero"),
         ({"course_settings.py": "\n\nd.x = 1\n"}, "course_settings.py, line 3: NameError"),
@@ -218,49 +220,57 @@ def test_a_date_without_a_zone_is_never_guessed():
         ({"course_settings.py": "import own\n", "own.py": "1 / 0\n"}, "own.py, line 1: Zero"),
     ],
 )
-def test_a_fault_in_the_settings_names_the_file_and_the_line(tmp_path, files, words):
-    loads = 'c = get_config()\nload_subconfig("course_settings.py")\n'
-    for name, text in ({"nbgrader_config.py": loads} | files).items():
+def test_an_error_in_the_settings_names_file_and_line(tmp_path, files, message):
+    config = 'c = get_config()\nload_subconfig("course_settings.py")\n'
+    for name, text in ({"nbgrader_config.py": config} | files).items():
         (tmp_path / name).write_text(text)
-    with pytest.raises(UserError) as told:
+    with pytest.raises(UserError) as error:
         read_settings(tmp_path)
-    assert str(told.value).startswith(f"cannot read {tmp_path}/{words}")
+    assert str(error.value).startswith(f"cannot read {tmp_path}/{message}")
 
 
-def test_lengths_are_said_as_people_say_them():
-    said = {20: "1 min", 600: "10 min", 9000: "2.5 h", 86400: "1 day", 129600: "1.5 days"}
-    said |= {
+def test_spans_of_time_are_written_in_words():
+    words_by_seconds = {
+        20: "1 min",
+        600: "10 min",
+        9000: "2.5 h",
+        86400: "1 day",
+        129600: "1.5 days",
+    }
+    words_by_seconds |= {
         86_401: "1.1 days",
         90_000: "1.1 days",
         172_800: "2 days",
         3601: "1.1 h",
         0.1 * 86400 * 30: "3 days",
     }
-    assert {seconds: span_in_words(seconds) for seconds in said} == said
+    assert {seconds: span_in_words(seconds) for seconds in words_by_seconds} == words_by_seconds
 
 
 def test_lateness_says_how_many_days_have_begun():
-    """As the penalty counts them: of 25 hours nobody reads that it was one day."""
+    """The penalty counts days begun, so 25 hours must not read as one day."""
     day = 86_400
-    said = {
+    words_by_seconds = {
         600: "10 min late: 7 points taken off",
         day: "1 day late: 7 points taken off",
         day + 3600: "1.1 days late, 2 days begun: 7 points taken off",
         2 * day: "2 days late: 7 points taken off",
         2 * day + 60: "2.1 days late, 3 days begun: 7 points taken off",
     }
-    assert {seconds: lateness_in_words(seconds, 7) for seconds in said} == said
+    assert {
+        seconds: lateness_in_words(seconds, 7) for seconds in words_by_seconds
+    } == words_by_seconds
 
 
 # --- what counts --------------------------------------------------------------------------------
 
 
 def test_settings_extensions_and_penalties_reach_the_gradebook(course, marker):
-    # Before there is anything to extend.
+    # An extension can be granted before anything is graded.
     grant_extension(find_gradebook(course), "extended", NAME, 2)
     grade(course)
     tenth = 0.6
-    assert standing(course) == {
+    assert lateness_by_student(course) == {
         "in-time": (0, 0, 0),
         "minutes": (600, 0, tenth),
         "days": (129600, 0, 2 * tenth),
@@ -272,26 +282,26 @@ def test_settings_extensions_and_penalties_reach_the_gradebook(course, marker):
         assert (submission.extension, submission.total_seconds_late) == (timedelta(days=2), 0)
         gradebook.grant_extension(NAME, "minutes", days=1)  # nbgrader's own way
     grade(course)
-    assert standing(course)["minutes"] == (0, 1, 0)  # stays
+    assert lateness_by_student(course)["minutes"] == (0, 1, 0)  # stays
     grant_extension(find_gradebook(course), "extended", NAME, 0)
     assert read_extensions(course) == {}
     grade(course)
-    assert standing(course)["extended"] == (129600, 0, 2 * tenth)
+    assert lateness_by_student(course)["extended"] == (129600, 0, 2 * tenth)
 
 
 @given(MOMENTS, ZONES, st.integers(1, 9))
 def test_an_extra_day_ends_at_the_same_hour_across_clocks(due, zone, days):
-    clock = due.replace(tzinfo=UTC).astimezone(zone)
+    local_due = due.replace(tzinfo=UTC).astimezone(zone)
     end = days_after(due, days, zone).replace(tzinfo=UTC).astimezone(zone)
-    wanted = clock.replace(tzinfo=None) + timedelta(days=days)
-    there = wanted.replace(tzinfo=zone).astimezone(UTC).astimezone(zone)
-    assert end.replace(tzinfo=None) == there.replace(tzinfo=None) or end.fold != there.fold
-    if there.replace(tzinfo=None) == wanted:  # no clock skips it
-        assert end.replace(tzinfo=None) == wanted
+    expected = local_due.replace(tzinfo=None) + timedelta(days=days)
+    existing = expected.replace(tzinfo=zone).astimezone(UTC).astimezone(zone)
+    assert end.replace(tzinfo=None) == existing.replace(tzinfo=None) or end.fold != existing.fold
+    if existing.replace(tzinfo=None) == expected:  # no clock skips it
+        assert end.replace(tzinfo=None) == expected
 
 
-def test_days_are_those_of_the_clocks(course, marker):
-    """Clocks go back in the night after the work was due: that day has 25 hours."""
+def test_an_extra_day_may_have_25_hours(course, marker):
+    """Clocks go back in the night after the due date: that day has 25 hours."""
     (course / "nbgrader_config.py").write_text(
         CONFIG.replace("2026-10-12 23:59", "2026-10-24 20:00")
     )
@@ -305,28 +315,28 @@ def test_days_are_those_of_the_clocks(course, marker):
         (course / "submitted" / student / NAME / "timestamp.txt").write_text(stamp + "\n")
     grant_extension(find_gradebook(course), "extended", NAME, 1)
     grade(course)
-    wanted = {
+    expected = {
         "in-time": (0, 0, 0),
         "minutes": (600, 0, 0.6),
         "days": (86400, 0, 0.6),  # a day, and no second one begun
         "extended": (3600, 1, 0.6),  # an hour behind a day
     }
-    assert standing(course) == wanted
+    assert lateness_by_student(course) == expected
     with open_gradebook(find_gradebook(course)) as gradebook:
         assert gradebook.find_submission(NAME, "extended").extension == timedelta(hours=25)
-    rows = (course / "reports" / NAME / "minutes.json").read_text()
-    assert "timestamp.txt names no time zone: read in Europe/Berlin" in rows
+    report = (course / "reports" / NAME / "minutes.json").read_text()
+    assert "timestamp.txt names no time zone: read in Europe/Berlin" in report
     write_export(course, NAME, "csv")
     table = (course / "reports" / NAME / "grades.csv").read_text("utf-8-sig")
     assert "2026-10-25 21:00:00 +0100" in table
 
 
-def test_a_time_that_says_none_any_more_costs_nothing_any_more(course, marker):
+def test_an_unreadable_hand_in_time_costs_no_points(course, marker):
     stamp = course / "submitted" / "days" / NAME / "timestamp.txt"
-    for text, off in (("2026-10-14 12:00:00 +0200", True), ("yesterday", False)):
+    for text, has_penalty in (("2026-10-14 12:00:00 +0200", True), ("yesterday", False)):
         stamp.write_text(text + "\n")
         grade(course)
-        assert bool(standing(course)["days"][2]) == off
+        assert bool(lateness_by_student(course)["days"][2]) == has_penalty
     report = (course / "reports" / NAME / "days.json").read_text()
     assert "yesterday is no date" in report
     assert "counted as handed in on time" in report
@@ -339,7 +349,7 @@ def test_the_formgraders_due_date_stays_without_a_setting(course, marker):
         assert gradebook.find_assignment(NAME).duedate is None
         gradebook.update_or_create_assignment(NAME, duedate="2026-10-12 22:00:00 UTC")
     grade(course)
-    assert standing(course)["minutes"][0] == 540
+    assert lateness_by_student(course)["minutes"][0] == 540
     (course / "nbgrader_config.py").write_text(CONFIG)
     release_assignment(course, NAME)
     with open_gradebook(find_gradebook(course)) as gradebook:
@@ -351,26 +361,35 @@ def test_a_penalty_is_a_share_for_each_day_begun():
     from attncourse.grading.nbgrader.late_days import LateDays
 
     rule = LateDays(percent=10, grace_minutes=15)
-    off = {60: 0, 900: 0, 901: 4, SECONDS_OF_DAY: 4, SECONDS_OF_DAY + 1: 8, 20 * SECONDS_OF_DAY: 40}
-    assert {seconds: rule.late_submission_penalty("ada", 40, seconds) for seconds in off} == off
+    points_by_seconds = {
+        60: 0,
+        900: 0,
+        901: 4,
+        SECONDS_OF_DAY: 4,
+        SECONDS_OF_DAY + 1: 8,
+        20 * SECONDS_OF_DAY: 40,
+    }
+    assert {
+        seconds: rule.late_submission_penalty("ada", 40, seconds) for seconds in points_by_seconds
+    } == points_by_seconds
 
 
 # --- what is shown ------------------------------------------------------------------------------
 
 
-def test_the_table_of_a_class_has_who_was_late(course, marker, capsys):
+def test_the_class_table_shows_who_was_late(course, marker, capsys):
     grade(course)
     lines = capsys.readouterr().out.splitlines()
-    place = next(n for n, line in enumerate(lines) if line.split()[:1] == ["days"])
-    assert lines[place].split() == ["days", "6", "/", "7"]
-    assert lines[place + 1].strip() == "1.5 days late, 2 days begun: 1.2 points taken off"
+    line_number = next(n for n, line in enumerate(lines) if line.split()[:1] == ["days"])
+    assert lines[line_number].split() == ["days", "6", "/", "7"]
+    assert lines[line_number + 1].strip() == "1.5 days late, 2 days begun: 1.2 points taken off"
     grade(course, "in-time")
     assert "late" not in capsys.readouterr().out
 
 
 @pytest.fixture
-def late(tmp_path) -> Path:
-    reports = [made("ada", 2, 1, 4), made("bob", 2, 1, 4), made("cy", 2, 1, 4)]
+def late_course(tmp_path) -> Path:
+    reports = [make_report("ada", 2, 1, 4), make_report("bob", 2, 1, 4), make_report("cy", 2, 1, 4)]
     write_gradebook(tmp_path, reports, late={"ada": 1.5})
     (tmp_path / "solutions" / NAME).mkdir(parents=True)
     with open_gradebook(find_gradebook(tmp_path)) as gradebook:
@@ -383,8 +402,8 @@ def late(tmp_path) -> Path:
     return tmp_path
 
 
-def test_report_and_page_have_who_was_late(late):
-    summary = Summary(class_results(late, NAME))
+def test_report_and_page_show_who_was_late(late_course):
+    summary = Summary(class_results(late_course, NAME))
     console = Console(width=80, file=io.StringIO())
     console.print(at_a_glance(summary))
     rows = [line.split() for line in console.file.getvalue().splitlines()]
@@ -396,22 +415,28 @@ def test_report_and_page_have_who_was_late(late):
     assert "(2.0 h late)" in shown
 
 
-def test_every_export_has_who_was_late(late):
-    done = {form: write_export(late, NAME, form) for form in FORMATS if form != "totals"}
-    place = late / "reports" / NAME
-    rows = csv.DictReader(io.StringIO((place / "grades.csv").read_text("utf-8-sig")))
-    found = {r["student"]: (r["days_late"], r["extension_days"], r["late_penalty"]) for r in rows}
-    assert found == {
+def test_every_export_shows_who_was_late(late_course):
+    exports = {
+        file_format: write_export(late_course, NAME, file_format)
+        for file_format in FORMATS
+        if file_format != "totals"
+    }
+    reports = late_course / "reports" / NAME
+    rows = csv.DictReader(io.StringIO((reports / "grades.csv").read_text("utf-8-sig")))
+    columns_by_student = {
+        r["student"]: (r["days_late"], r["extension_days"], r["late_penalty"]) for r in rows
+    }
+    assert columns_by_student == {
         "ada": ("1.25", "0", "1.5"),
         "bob": ("0", "1", "0"),
         "cy": ("0.083333", "1", "0"),
     }
-    moodle = (place / "moodle.csv").read_text()
+    moodle = (reports / "moodle.csv").read_text()
     assert "1.3 days late, 2 days begun: 1.5 points taken off" in moodle
     assert "2.0 h late, with 1 day more than others" in moodle
     assert moodle.count(" late") == 2
-    assert "late penalties are taken off already" in " ".join(done["canvas"].remarks)
-    results = (place / "gradescope" / "ada" / "results.json").read_text()
+    assert "late penalties are taken off already" in " ".join(exports["canvas"].remarks)
+    results = (reports / "gradescope" / "ada" / "results.json").read_text()
     assert "1.3 days late, 2 days begun: 1.5 points taken off" in results
     assert '"days_late": 1.25' in results
 
@@ -419,64 +444,64 @@ def test_every_export_has_who_was_late(late):
 # --- the command, and bad input -----------------------------------------------------------------
 
 
-def test_the_command_gives_more_time_and_says_until_when(course):
-    def command(*arguments: str) -> str:
+def test_extend_gives_more_time_and_says_until_when(course):
+    def extend(*arguments: str) -> str:
         options = ["--course", str(course), "--days"]
-        done = CliRunner().invoke(app, ["extend", *arguments[:2], *options, arguments[2]])
-        if done.exception:
-            raise done.exception
-        return done.output
+        result = CliRunner().invoke(app, ["extend", *arguments[:2], *options, arguments[2]])
+        if result.exception:
+            raise result.exception
+        return result.output
 
-    said = f"extended has 2 days more for {NAME}, until 2026-10-14 23:59 Europe/Berlin"
-    assert command("extended", NAME, "2") == f"{said}; next: attncourse grade {NAME}\n"
-    assert "until 2026-10-14 11:59 Europe/Berlin" in command("days", NAME, "1.5")
+    message = f"extended has 2 days more for {NAME}, until 2026-10-14 23:59 Europe/Berlin"
+    assert extend("extended", NAME, "2") == f"{message}; next: attncourse grade {NAME}\n"
+    assert "until 2026-10-14 11:59 Europe/Berlin" in extend("days", NAME, "1.5")
     text = (course / "extensions.csv").read_text()
     assert text == f"student,assignment,days\ndays,{NAME},1.5\nextended,{NAME},2\n"
     (course / "nbgrader_config.py").write_text(CONFIG.replace("01_small", "02_other"))
-    assert "and it has no due date yet" in command("days", NAME, "1.5")
+    assert "and it has no due date yet" in extend("days", NAME, "1.5")
     record_assignment(find_gradebook(course), NAME)
     with open_gradebook(find_gradebook(course)) as gradebook:  # as the formgrader does
         gradebook.update_or_create_assignment(NAME, duedate="2026-10-12 20:00:00 UTC")
-    assert "until 2026-10-14 10:00 Europe/Berlin" in command("days", NAME, "1.5")
+    assert "until 2026-10-14 10:00 Europe/Berlin" in extend("days", NAME, "1.5")
     with pytest.raises(UserError, match=r"called extnded.*did you mean extended\?"):
-        command("extnded", NAME, "2")
+        extend("extnded", NAME, "2")
     with pytest.raises(UserError, match=r"01_smal; did you mean 01_small\?"):
-        command("extended", "01_smal", "2")
+        extend("extended", "01_smal", "2")
     assert (course / "extensions.csv").read_text() == text
 
 
-def test_somebody_is_not_guessed_by_a_name_but_told(course):
-    book = find_gradebook(course)
-    with open_gradebook(book) as gradebook:
+def test_extend_suggests_ids_for_a_name(course):
+    gradebook_url = find_gradebook(course)
+    with open_gradebook(gradebook_url) as gradebook:
         for student in ("s11", "s12"):
             gradebook.add_student(student, first_name="Anna", last_name="Schmidt")
         gradebook.add_student("s13", email="bo@uni.example")
-    for asked, told in {
+    for name, suggestion in {
         "anna schmidt": "s11 or s12",
         "Schmidt": "s11 or s12",
         "bo@uni.example": "s13",
     }.items():
-        with pytest.raises(UserError, match=rf"did you mean {told}\?"):
-            grant_extension(book, asked, NAME, 1)
+        with pytest.raises(UserError, match=rf"did you mean {suggestion}\?"):
+            grant_extension(gradebook_url, name, NAME, 1)
 
 
-def test_one_day_is_one_day(course):
+def test_extend_writes_one_day_in_the_singular(course):
     options = ["--course", str(course), "--days", "1"]
-    done = CliRunner().invoke(app, ["extend", "days", NAME, *options])
-    assert "has 1 day more" in done.output
+    result = CliRunner().invoke(app, ["extend", "days", NAME, *options])
+    assert "has 1 day more" in result.output
 
 
-def test_a_due_date_of_no_assignment_is_refused(course):
+def test_a_due_date_of_an_unknown_assignment_is_refused(course):
     settings = course / "nbgrader_config.py"
     settings.write_text(CONFIG.replace("01_small", "01_smal"))
-    book = find_gradebook(course)
-    for attempt in (
-        lambda: record_assignment(book, NAME),
+    gradebook_url = find_gradebook(course)
+    for command in (
+        lambda: record_assignment(gradebook_url, NAME),
         lambda: release_assignment(course, NAME),
-        lambda: grant_extension(book, "days", NAME, 2),
+        lambda: grant_extension(gradebook_url, "days", NAME, 2),
     ):
         with pytest.raises(UserError, match=r"c.Assignments.due: .* 01_smal; did you mean 01_sm"):
-            attempt()
+            command()
 
 
 @pytest.mark.parametrize("days", [-1, float("nan"), float("inf"), 1e9])
@@ -487,7 +512,7 @@ def test_impossible_extensions_are_refused(course, days):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("ada,2\n", "expected the head student,assignment,days"),
         (
@@ -502,36 +527,41 @@ def test_impossible_extensions_are_refused(course, days):
         ("student,assignment,days\nada,01_small," + "1" * 200_000, "is no table of"),
     ],
 )
-def test_a_file_of_extensions_that_is_none_is_told_in_a_line(tmp_path, text, said):
+def test_a_bad_extensions_file_is_refused_in_one_line(tmp_path, text, message):
     (tmp_path / "extensions.csv").write_text(text)
-    with pytest.raises(UserError) as told:
+    with pytest.raises(UserError) as error:
         read_extensions(tmp_path)
-    assert said in str(told.value)
+    assert message in str(error.value)
 
 
-def test_a_students_id_in_the_file_is_no_formula_and_comes_back(tmp_path):
+def test_ids_in_the_extensions_file_are_no_formulas(tmp_path):
     days = {(student, NAME): ExtensionDays(2) for student in ("ada", "=cmd|' C'!A0", "-x")}
     text = write_extensions(tmp_path, days).read_text()
     assert f"\n'=cmd|' C'!A0,{NAME},2\n" in text
     assert read_extensions(tmp_path) == days
 
 
-def test_an_extension_for_all_of_a_persons_assignments(tmp_path):
+def test_extend_all_covers_every_assignment(tmp_path):
     course = make_course(tmp_path, ada=small())
     (course / "solutions" / "02_other").mkdir()
-    done = run("extend", "ada", "--all", "--days", 2, cwd=course)
-    assert len(done.stdout.splitlines()) == 2, done
-    found = read_extensions(course)
-    assert {name: more.granted for (_, name), more in found.items()} == {NAME: 2, "02_other": 2}
+    process = run("extend", "ada", "--all", "--days", 2, cwd=course)
+    assert len(process.stdout.splitlines()) == 2, process
+    extensions = read_extensions(course)
+    assert {name: extension.granted for (_, name), extension in extensions.items()} == {
+        NAME: 2,
+        "02_other": 2,
+    }
     refuses(run("extend", "ada", "--days", 2, cwd=course), "name one assignment, or all of them")
 
 
-def test_a_section_has_a_due_date_of_its_own(tmp_path):
+def test_extend_takes_a_list_of_students(tmp_path):
     course = make_course(tmp_path, ada=small(), bob=small(), cy=small())
     (tmp_path / "b.csv").write_text("id,email\nbob,b@x.org\ncy,c@x.org\n")
-    done = run("extend", tmp_path / "b.csv", NAME, "--days", 2, cwd=course)
-    assert "each of the 2 students of" in done.stdout, done
-    assert {who: more.granted for (who, _), more in read_extensions(course).items()} == {
+    process = run("extend", tmp_path / "b.csv", NAME, "--days", 2, cwd=course)
+    assert "each of the 2 students of" in process.stdout, process
+    assert {
+        student: extension.granted for (student, _), extension in read_extensions(course).items()
+    } == {
         "bob": 2,
         "cy": 2,
     }

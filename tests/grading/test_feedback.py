@@ -1,4 +1,4 @@
-"""What a student, and the person who grades, gets to see: the results, and nothing that acts."""
+"""Feedback and graded notebooks show the results, and nothing in them runs or loads."""
 
 import json
 import re
@@ -36,7 +36,7 @@ from helpers.small_course import NAME, STUB, cell, graded, notebook, small, solu
 
 CANARY = "http://canary.invalid/"
 
-# Each of these runs, loads or leads somewhere where Markdown is shown as stock nbgrader shows it.
+# Stock nbgrader shows most of these as something that runs, loads or links elsewhere.
 HOSTILE = (
     "<script>attack()</script>",
     "<img src=x onerror=attack()>",
@@ -109,13 +109,13 @@ ORDINARY = (
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_markdown_is_shown_and_does_nothing(text):
     assert acts(stock_html(harmless.defused_markdown(text))) == []
-    assert acts(page_markdown(text)) == []  # also where nobody has made it harmless before
-    kept = harmless.defused_markdown(text).replace(harmless.ZERO_WIDTH_SPACE, "")
-    assert kept == harmless.made_visible(text)  # nothing of it is lost
+    assert acts(page_markdown(text)) == []  # also where the text was not defused before
+    shown_text = harmless.defused_markdown(text).replace(harmless.ZERO_WIDTH_SPACE, "")
+    assert shown_text == harmless.made_visible(text)  # nothing of it is lost
 
 
-def test_stock_nbgrader_lets_most_of_it_act():
-    """The texts above are what they are said to be."""
+def test_stock_nbgrader_lets_most_hostile_texts_act():
+    """Most of the texts above would act without our cleaning, so the tests show something."""
 
     def fails_or_acts(text: str) -> bool:
         try:
@@ -123,13 +123,13 @@ def test_stock_nbgrader_lets_most_of_it_act():
         except InvalidNotebook:  # and there would be no feedback for anything
             return True
 
-    tame = [text for text in HOSTILE if not fails_or_acts(text)]
-    assert len(tame) <= len(HOSTILE) // 3, tame
+    harmless_texts = [text for text in HOSTILE if not fails_or_acts(text)]
+    assert len(harmless_texts) <= len(HOSTILE) // 3, harmless_texts
 
 
 @given(st.lists(st.sampled_from([*HOSTILE, *ORDINARY, "\n\n", "`", "$", "[", "](", "<", "\\"])))
 @settings(max_examples=150, deadline=None)
-def test_pieces_of_it_in_any_order_do_nothing(pieces):
+def test_mixed_pieces_of_markdown_do_nothing(pieces):
     text = "".join(pieces)
     assert acts(stock_html(harmless.defused_markdown(text))) == []
     assert acts(page_markdown(text)) == []
@@ -153,12 +153,14 @@ def test_messages_show_control_characters_and_no_folders():
 
 # --- the graded notebook ---------------------------------------------------------------------
 
-WRITTEN = cell("The sum.", "written", code=False, grade=True, solution=True, points=3)
-PLOT = cell("### BEGIN SOLUTION\nplot()\n### END SOLUTION", "plot", grade=True, solution=True)
-PLOT["metadata"]["nbgrader"]["points"] = 2
+WRITTEN_ANSWER = cell("The sum.", "written", code=False, grade=True, solution=True, points=3)
+PLOT_ANSWER = cell(
+    "### BEGIN SOLUTION\nplot()\n### END SOLUTION", "plot", grade=True, solution=True
+)
+PLOT_ANSWER["metadata"]["nbgrader"]["points"] = 2
 TASK = cell("Do it.", "task", code=False, task=True, points=5, locked=True)
-READ = cell("Read this.", "read", code=False, locked=True)
-ANSWER = solution(
+READ_ONLY_CELL = cell("Read this.", "read", code=False, locked=True)
+ADD_ANSWER = solution(
     "add",
     dedented("""
         ### BEGIN SOLUTION
@@ -182,11 +184,16 @@ TESTS = (
 )
 
 
-def assignment(*cells: dict) -> Assignment:
-    return Assignment(NAME, read_cells(notebook(*(cells or (ANSWER, WRITTEN, PLOT, TASK, READ)))))
+def assignment_of_cells(*cells: dict) -> Assignment:
+    return Assignment(
+        NAME,
+        read_cells(
+            notebook(*(cells or (ADD_ANSWER, WRITTEN_ANSWER, PLOT_ANSWER, TASK, READ_ONLY_CELL)))
+        ),
+    )
 
 
-FULL = (READ, ANSWER, WRITTEN, PLOT, TASK, *TESTS)
+ALL_CELLS = (READ_ONLY_CELL, ADD_ANSWER, WRITTEN_ANSWER, PLOT_ANSWER, TASK, *TESTS)
 
 
 def report_of(task: Assignment, points: float = 0.0, **more) -> Report:
@@ -194,51 +201,64 @@ def report_of(task: Assignment, points: float = 0.0, **more) -> Report:
     return Report("student", NAME, "graded", cells, **more)
 
 
-def marks(text: str) -> dict[str, dict]:
-    """The cells of a graded notebook that nbgrader knows, by grade id; each is there once."""
+def graded_cells_by_id(text: str) -> dict[str, dict]:
+    """Return the cells with a grade id in a graded notebook, and assert that each occurs once."""
     content = nbformat.reads(text, as_version=4)
     nbformat.validate(content)
-    known = [c for c in content.cells if "nbgrader" in c.metadata]
-    found = {c.metadata.nbgrader.grade_id: c for c in known}
-    assert len(found) == len(known)
-    return found
+    graded_cells = [c for c in content.cells if "nbgrader" in c.metadata]
+    cells = {c.metadata.nbgrader.grade_id: c for c in graded_cells}
+    assert len(cells) == len(graded_cells)
+    return cells
 
 
-def scores(text: str) -> dict[str, float | None]:
-    """What nbgrader makes of a graded notebook."""
-    return {g: determine_grade(c)[0] for g, c in marks(text).items() if is_grade(c)}
+def scores_by_nbgrader(text: str) -> dict[str, float | None]:
+    """Return the points that nbgrader reads from a graded notebook."""
+    return {g: determine_grade(c)[0] for g, c in graded_cells_by_id(text).items() if is_grade(c)}
 
 
 @given(st.floats(0, 2), st.floats(0, 1))
 @settings(deadline=None)
-def test_nbgrader_finds_exactly_the_points_of_the_report(first, second):
-    task = assignment(ANSWER, *TESTS)
+def test_nbgrader_reads_the_points_of_the_report(first, second):
+    task = assignment_of_cells(ADD_ANSWER, *TESTS)
     cells = {"points_add": CellResult(first, 2.0, "x"), "hidden_add": CellResult(second, 1.0, "y")}
-    text = autograded_notebook(notebook(ANSWER), task, Report("s", NAME, "graded", cells))
-    assert scores(text) == {"points_add": first, "hidden_add": second}
+    text = autograded_notebook(notebook(ADD_ANSWER), task, Report("s", NAME, "graded", cells))
+    assert scores_by_nbgrader(text) == {"points_add": first, "hidden_add": second}
 
 
-def test_a_test_that_the_report_does_not_know_gets_nothing():
-    text = autograded_notebook(small(), assignment(ANSWER, *TESTS), Report("s", NAME, "graded", {}))
-    assert scores(text) == {"points_add": 0, "hidden_add": 0}
+def test_a_test_missing_from_the_report_gets_no_points():
+    text = autograded_notebook(
+        small(), assignment_of_cells(ADD_ANSWER, *TESTS), Report("s", NAME, "graded", {})
+    )
+    assert scores_by_nbgrader(text) == {"points_add": 0, "hidden_add": 0}
 
 
-def test_nothing_of_a_submission_gets_in_but_text():
-    task = assignment(*FULL)
-    evil = json.loads(notebook(*FULL))
-    mark = "forged-by-the-student"
-    evil["metadata"] = {"kernelspec": {"name": mark, "display_name": mark}, "widgets": {mark: 1}}
-    for one in evil["cells"]:
-        one["id"] = mark[:10] + str(id(one))
-        one["attachments"] = {"x.png": {"image/png": mark}}
-        one["metadata"] |= {"tags": [mark], "magics_language": mark, "editable": mark}
-        one["metadata"]["nbgrader"] |= {"points": 99, "comment": mark, "checksum": mark}
-        if one["cell_type"] == "code":
-            one["outputs"] = [{"output_type": "stream", "name": "stderr", "text": mark}]
-    text = autograded_notebook(json.dumps(evil).encode(), task, report_of(task, 1.5))
-    assert mark not in text
+def test_a_graded_notebook_takes_only_text_from_a_submission():
+    task = assignment_of_cells(*ALL_CELLS)
+    forged = json.loads(notebook(*ALL_CELLS))
+    forged_text = "forged-by-the-student"
+    forged["metadata"] = {
+        "kernelspec": {"name": forged_text, "display_name": forged_text},
+        "widgets": {forged_text: 1},
+    }
+    for raw_cell in forged["cells"]:
+        raw_cell["id"] = forged_text[:10] + str(id(raw_cell))
+        raw_cell["attachments"] = {"x.png": {"image/png": forged_text}}
+        raw_cell["metadata"] |= {
+            "tags": [forged_text],
+            "magics_language": forged_text,
+            "editable": forged_text,
+        }
+        raw_cell["metadata"]["nbgrader"] |= {
+            "points": 99,
+            "comment": forged_text,
+            "checksum": forged_text,
+        }
+        if raw_cell["cell_type"] == "code":
+            raw_cell["outputs"] = [{"output_type": "stream", "name": "stderr", "text": forged_text}]
+    text = autograded_notebook(json.dumps(forged).encode(), task, report_of(task, 1.5))
+    assert forged_text not in text
     assert '"points": 99' not in text
-    points = {g: c.metadata.nbgrader.get("points") for g, c in marks(text).items()}
+    points = {g: c.metadata.nbgrader.get("points") for g, c in graded_cells_by_id(text).items()}
     assert points == {
         **{"points_add": 2, "hidden_add": 1, "written": 3, "plot": 2, "task": 5},
         **{"add": None, "read": None},
@@ -248,7 +268,7 @@ def test_nothing_of_a_submission_gets_in_but_text():
 
 def test_cells_that_claim_to_be_others_are_text():
     """A second copy of a test, an answer marked as a test, a test marked as an answer."""
-    task = assignment(ANSWER, *TESTS)
+    task = assignment_of_cells(ADD_ANSWER, *TESTS)
     forged = (
         cell("99", "points_add", grade=True, locked=True, points=2),
         cell("# mine", "points_add", code=False, grade=True, solution=True, points=2),
@@ -257,56 +277,61 @@ def test_cells_that_claim_to_be_others_are_text():
         *(solution("add", f"def add(a, b): return {n}") for n in range(2)),
     )
     text = autograded_notebook(notebook(*forged), task, report_of(task, 1.0))
-    assert scores(text) == {"points_add": 1, "hidden_add": 1}
-    assert set(marks(text)) == {"points_add", "hidden_add", "add"}
-    assert marks(text)["add"].source.endswith("return 0")
+    assert scores_by_nbgrader(text) == {"points_add": 1, "hidden_add": 1}
+    assert set(graded_cells_by_id(text)) == {"points_add", "hidden_add", "add"}
+    assert graded_cells_by_id(text)["add"].source.endswith("return 0")
 
 
-def test_a_person_scores_what_is_theirs_to_score():
-    task = assignment(*FULL)
-    answered = (
+def test_manually_graded_cells_are_left_for_a_person():
+    task = assignment_of_cells(*ALL_CELLS)
+    answers = (
         cell("It is 3 &lt;b> <b>so</b>.", "written", code=False, grade=True, solution=True),
         cell("plot(1)", "plot", grade=True, solution=True),
         cell("Done.", "task", code=False, task=True),
         cell("I have changed this.", "read", code=False, locked=True),
     )
-    found = marks(autograded_notebook(notebook(*answered), task, report_of(task)))
+    cells = graded_cells_by_id(autograded_notebook(notebook(*answers), task, report_of(task)))
     assert (
-        scores(autograded_notebook(notebook(*answered), task, report_of(task)))["written"] is None
+        scores_by_nbgrader(autograded_notebook(notebook(*answers), task, report_of(task)))[
+            "written"
+        ]
+        is None
     )
-    assert determine_grade(found["plot"])[0] is None
+    assert determine_grade(cells["plot"])[0] is None
     assert (
-        found["written"].source.replace(harmless.ZERO_WIDTH_SPACE, "")
+        cells["written"].source.replace(harmless.ZERO_WIDTH_SPACE, "")
         == "It is 3 &lt;b> <b>so</b>."
     )
-    assert found["task"].source == "Done."
-    assert found["task"].metadata.nbgrader.task is True
-    assert found["read"].source == "Read this."
+    assert cells["task"].source == "Done."
+    assert cells["task"].metadata.nbgrader.task is True
+    assert cells["read"].source == "Read this."
 
 
 @pytest.mark.parametrize(
     ("written", "plot"),
     [("YOUR ANSWER HERE", STUB), ("", ""), (" YOUR ANSWER HERE\n", STUB + "\n")],
 )
-def test_an_answer_left_as_it_was_released_is_none(written, plot):
-    task = assignment(*FULL)
-    left = (
+def test_an_unchanged_answer_gets_no_points(written, plot):
+    task = assignment_of_cells(*ALL_CELLS)
+    released_answers = (
         cell(written, "written", code=False, grade=True, solution=True),
         cell(plot, "plot", grade=True, solution=True),
     )
-    found = scores(autograded_notebook(notebook(*left), task, report_of(task)))
-    assert (found["written"], found["plot"]) == (0, 0)
+    points = scores_by_nbgrader(
+        autograded_notebook(notebook(*released_answers), task, report_of(task))
+    )
+    assert (points["written"], points["plot"]) == (0, 0)
 
 
 @pytest.mark.parametrize("data", [b"", b"{", notebook(), notebook(cell("x", code=False))])
-def test_an_answer_that_was_lost_is_for_a_person_to_look_at(data):
-    task = assignment(*FULL)
-    found = scores(autograded_notebook(data, task, report_of(task)))
-    assert found == {"points_add": 0, "hidden_add": 0, "written": None, "plot": None}
+def test_a_missing_manual_answer_is_left_for_a_person(data):
+    task = assignment_of_cells(*ALL_CELLS)
+    points = scores_by_nbgrader(autograded_notebook(data, task, report_of(task)))
+    assert points == {"points_add": 0, "hidden_add": 0, "written": None, "plot": None}
 
 
-def test_no_reference_answer_gets_in():
-    task = assignment(*FULL)
+def test_a_graded_notebook_holds_no_reference_answer():
+    task = assignment_of_cells(*ALL_CELLS)
     for data in (b"", notebook(), notebook(cell("", "add", solution=True))):
         text = autograded_notebook(data, task, report_of(task))
         assert "return a + b" not in text
@@ -314,24 +339,25 @@ def test_no_reference_answer_gets_in():
         assert "SOLUTION" not in text
 
 
-def test_hidden_tests_say_their_sentence_and_no_more():
-    """A message can quote a test or hold its values; so can the verdict on a further check."""
-    task = assignment(*FULL)
-    told = "a hidden test failed: the sum of two numbers"
-    cells = {"points_add": CellResult(0, 2, "open"), "hidden_add": CellResult(0, 1, told)}
+def test_hidden_tests_show_only_their_message():
+    """Only the message of a hidden test is shown: a verdict could quote the test or its values."""
+    task = assignment_of_cells(*ALL_CELLS)
+    message = "a hidden test failed: the sum of two numbers"
+    cells = {"points_add": CellResult(0, 2, "open"), "hidden_add": CellResult(0, 1, message)}
     verdict = {"cell": "hidden_add", "target": "kqv.add", "text": "secret", "criteria": []}
     report = Report("s", NAME, "graded", cells, verdicts=(verdict,), attention=("suspicious",))
     outputs = {
-        g: str(c.get("outputs")) for g, c in marks(autograded_notebook(b"", task, report)).items()
+        g: str(c.get("outputs"))
+        for g, c in graded_cells_by_id(autograded_notebook(b"", task, report)).items()
     }
     assert "secret" not in str(outputs)
-    assert told in outputs["hidden_add"]
+    assert message in outputs["hidden_add"]
     assert "open" in outputs["points_add"]
     assert "suspicious" not in autograded_notebook(b"", task, report)
 
 
-def test_notes_are_text_whatever_they_hold():
-    task = assignment(*FULL)
+def test_notes_are_escaped():
+    task = assignment_of_cells(*ALL_CELLS)
     notes = tuple(f"cell 3: ValueError: {text}\n\n{text}" for text in HOSTILE)
     text = autograded_notebook(b"", task, report_of(task, notes=notes))
     first = nbformat.reads(text, as_version=4).cells[0]
@@ -344,14 +370,16 @@ def test_notes_are_text_whatever_they_hold():
 
 @pytest.mark.parametrize("text", ["x", "\ud800", "a\x00b", "𝔸 é 😀"])
 def test_any_text_can_be_written_as_utf_8(text):
-    task = assignment(*FULL)
+    task = assignment_of_cells(*ALL_CELLS)
     data = json.loads(notebook(cell(f"# {text}"), cell(text, code=False)))
-    made = autograded_notebook(json.dumps(data).encode(), task, report_of(task, notes=(text,)))
-    marks(made.encode("utf-8").decode("utf-8"))
+    text_of_notebook = autograded_notebook(
+        json.dumps(data).encode(), task, report_of(task, notes=(text,))
+    )
+    graded_cells_by_id(text_of_notebook.encode("utf-8").decode("utf-8"))
 
 
-def test_endless_text_is_cut():
-    task = assignment(*FULL)
+def test_long_text_is_shortened():
+    task = assignment_of_cells(*ALL_CELLS)
     data = notebook(*(cell(f"{n} " + "a " * LONGEST, code=False) for n in range(50)))
     text = autograded_notebook(data, task, report_of(task))
     assert len(text) < 2 * ROOM
@@ -363,26 +391,26 @@ def test_a_verdict_looks_as_it_does_in_a_notebook():
     from attncourse.grading.judge.outcomes import describe_verdict
 
     verdict = examine("kqv.attention_scores", lambda query, key: query @ key.T, seed=1)
-    told = describe_verdict(verdict, "points_attention_scores")
-    assert verdict._repr_html_() in verdict_html(told)
-    forged = {**told, "mistake": "<script>", "text": "<script>", "target": "<script>.x"}
-    forged["criteria"] = [
-        {**c, "message": "<script>", "name": "<script>"} for c in told["criteria"]
+    reported = describe_verdict(verdict, "points_attention_scores")
+    assert verdict._repr_html_() in verdict_html(reported)
+    forged_verdict = {**reported, "mistake": "<script>", "text": "<script>", "target": "<script>.x"}
+    forged_verdict["criteria"] = [
+        {**c, "message": "<script>", "name": "<script>"} for c in reported["criteria"]
     ]
-    assert "<script" not in verdict_html(forged)
-    shown = clean_html(verdict_html(told), styles=True)
-    assert Markup(shown).tags == Markup(verdict_html(told)).tags
+    assert "<script" not in verdict_html(forged_verdict)
+    shown = clean_html(verdict_html(reported), styles=True)
+    assert Markup(shown).tags == Markup(verdict_html(reported)).tags
 
 
 def test_formulas_of_the_exercises_become_mathml():
-    found = 0
+    number_of_formulas = 0
     for path in ROOT.glob("exercises/*/*.ipynb"):
-        for one in nbformat.read(path, as_version=4).cells:
-            html = page_markdown(one.source) if one.cell_type == "markdown" else ""
+        for raw_cell in nbformat.read(path, as_version=4).cells:
+            html = page_markdown(raw_cell.source) if raw_cell.cell_type == "markdown" else ""
             assert "attncourse-formula" not in html
-            found += html.count("<math")
+            number_of_formulas += html.count("<math")
             assert not re.search(r"<(pre|code)>[^<]*\\(frac|sum|exp|text)", html), html
-    assert found > 10
+    assert number_of_formulas > 10
     assert mathml("\\nonsense<x>", block=True) == "<pre>\\nonsense&lt;x&gt;</pre>"
 
 
@@ -393,29 +421,29 @@ def test_outputs_of_another_grader_are_cleaned():
         "image/svg+xml": "<svg onload=attack()>",
         "text/plain": "x",
     }
-    meta = {"text/html": {"isolated": True}}
-    output = nbformat.v4.new_output("display_data", data, metadata=meta)
-    one, _ = CleanOutputs().preprocess_cell(nbformat.v4.new_code_cell(outputs=[output]), {}, 0)
-    assert set(one.outputs[0].data) == {"text/html", "text/plain"}
-    assert acts(one.outputs[0].data["text/html"]) == []
-    assert one.outputs[0].metadata == {}
+    metadata = {"text/html": {"isolated": True}}
+    output = nbformat.v4.new_output("display_data", data, metadata=metadata)
+    cleaned, _ = CleanOutputs().preprocess_cell(nbformat.v4.new_code_cell(outputs=[output]), {}, 0)
+    assert set(cleaned.outputs[0].data) == {"text/html", "text/plain"}
+    assert acts(cleaned.outputs[0].data["text/html"]) == []
+    assert cleaned.outputs[0].metadata == {}
 
 
-def test_claimed_hidden_tests_hold_no_feedback_back():
+def test_claimed_hidden_tests_do_not_hide_feedback():
     content = nbformat.from_dict(json.loads(notebook(cell("### BEGIN HIDDEN TESTS"), *TESTS)))
-    made, _ = HideTests().preprocess(content, {})
-    assert made.cells[0].source == "### BEGIN HIDDEN TESTS"
-    assert made.cells[-1].source == "# More."
+    cleaned, _ = HideTests().preprocess(content, {})
+    assert cleaned.cells[0].source == "### BEGIN HIDDEN TESTS"
+    assert cleaned.cells[-1].source == "# More."
 
 
-# --- in a browser --------------------------------------------------------------------------------
+# --- in a browser -------------------------------------------------------------------------------
 
 
 class Canary(BaseHTTPRequestHandler):
-    """Serves nothing, and remembers what was asked for."""
+    """Serve nothing, and record the requested paths."""
 
     def do_GET(self):
-        self.server.asked.append(self.path)
+        self.server.requested_paths.append(self.path)
         self.send_response(404)
         self.end_headers()
 
@@ -425,9 +453,9 @@ class Canary(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def canary():
-    """A web server on this machine; ``asked`` has the paths that were fetched from it."""
+    """Start a web server on this machine that lists the fetched paths in ``requested_paths``."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Canary)
-    server.asked = []
+    server.requested_paths = []
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     yield server
@@ -436,88 +464,100 @@ def canary():
     server.server_close()
 
 
-def dom(page: Path, folder: Path) -> str:
-    """A page as Chromium has it after a while."""
+def dom_in_chromium(page: Path, folder: Path) -> str:
+    """Return a page's DOM as Chromium has it after two seconds of virtual time."""
     if BROWSER is None:
         pytest.skip(ABSENT)
     flags = *FLAGS, "--dump-dom", "--virtual-time-budget=2000"
-    home = f"--user-data-dir={folder / 'profile'}"
-    done = subprocess.run(
-        [BROWSER, *flags, home, page.as_uri()], capture_output=True, text=True, timeout=60
+    profile = f"--user-data-dir={folder / 'profile'}"
+    process = subprocess.run(
+        [BROWSER, *flags, profile, page.as_uri()], capture_output=True, text=True, timeout=60
     )
-    assert "</html>" in done.stdout, done.stderr
-    return done.stdout
+    assert "</html>" in process.stdout, process.stderr
+    return process.stdout
 
 
 @pytest.mark.slow
 def test_nothing_of_a_submission_runs_in_a_browser(tmp_path, canary):
     from attncourse.grading.nbgrader.feedback import FeedbackExporter
 
-    here = f"http://127.0.0.1:{canary.server_port}/"
+    canary_address = f"http://127.0.0.1:{canary.server_port}/"
     texts = [
-        text.replace(CANARY, here).replace("attack()", "document.title='hit'") for text in HOSTILE
+        text.replace(CANARY, canary_address).replace("attack()", "document.title='hit'")
+        for text in HOSTILE
     ]
     stock = tmp_path / "stock.html"
     stock.write_text("<!DOCTYPE html><meta charset=utf-8>" + "\n".join(map(stock_html, texts[:4])))
-    assert "<title>hit" in dom(stock, tmp_path)
-    assert canary.asked  # the test can see it
-    canary.asked.clear()
-    task = assignment(*FULL)
-    cells = [made for text in texts for made in (cell(text, code=False), cell(f"x = '''{text}'''"))]
+    assert "<title>hit" in dom_in_chromium(stock, tmp_path)
+    assert canary.requested_paths  # the test can see it
+    canary.requested_paths.clear()
+    task = assignment_of_cells(*ALL_CELLS)
+    cells = [
+        text_cell
+        for text in texts
+        for text_cell in (cell(text, code=False), cell(f"x = '''{text}'''"))
+    ]
     data = notebook(*cells, cell(texts[0], "written", code=False, grade=True, solution=True))
     text = autograded_notebook(data, task, report_of(task, notes=tuple(texts)))
-    ours = nbformat.reads(text, as_version=4)
-    theirs = nbformat.reads(data, as_version=4)  # as stock nbgrader would have left it
-    for number, content in enumerate((ours, theirs)):
+    our_notebook = nbformat.reads(text, as_version=4)
+    stock_notebook = nbformat.reads(data, as_version=4)  # as stock nbgrader would have left it
+    for number, content in enumerate((our_notebook, stock_notebook)):
         page = tmp_path / f"page{number}.html"
-        scored = {"notebook": NAME, "score": 1, "max_score": 3, "late_penalty": 0}
-        resources = {"nbgrader": scored, "inlining": {"css": []}}
-        for one in content.cells:
-            one.metadata.get("nbgrader", {}).update(score=0, points=1)  # as GetGrades does
+        scores = {"notebook": NAME, "score": 1, "max_score": 3, "late_penalty": 0}
+        resources = {"nbgrader": scores, "inlining": {"css": []}}
+        for raw_cell in content.cells:
+            raw_cell.metadata.get("nbgrader", {}).update(score=0, points=1)  # as GetGrades does
         page.write_text(FeedbackExporter().from_notebook_node(content, resources)[0])
-        shown = dom(page, tmp_path)
+        shown = dom_in_chromium(page, tmp_path)
         assert f"<title>{NAME}" in shown
         assert "</script" not in shown.lower()
-        assert canary.asked == []
+        assert canary.requested_paths == []
 
 
-# --- what students were given ---------------------------------------------------------------------
+# --- what students were given -------------------------------------------------------------------
 
 
-def by_nbgrader(one: Cell) -> str:
-    """What nbgrader's release leaves of a cell."""
+def released_by_nbgrader(raw_cell: Cell) -> str:
+    """Return what nbgrader's release leaves of a cell."""
     from nbformat.notebooknode import from_dict
     from nbgrader.preprocessors import ClearMarkScheme, ClearSolutions
 
-    content = {**cell_to_json(one), "source": one.source}
+    content = {**cell_to_json(raw_cell), "source": raw_cell.source}
     kernel = {"kernelspec": {"language": "python"}}
-    made = from_dict({"cells": [content], "metadata": kernel})
+    released = from_dict({"cells": [content], "metadata": kernel})
     for step in (ClearSolutions(), ClearMarkScheme()):
-        made, _ = step.preprocess(made, {})
-    return made.cells[0].source
+        released, _ = step.preprocess(released, {})
+    return released.cells[0].source
 
 
-REGION = "### BEGIN SOLUTION\n{0}x = 1\n{0}### END SOLUTION"
-SCHEME = "=== BEGIN MARK SCHEME ===\ntwo points\n=== END MARK SCHEME ==="
+SOLUTION_REGION = "### BEGIN SOLUTION\n{0}x = 1\n{0}### END SOLUTION"
+MARK_SCHEME = "=== BEGIN MARK SCHEME ===\ntwo points\n=== END MARK SCHEME ==="
 
 
-ANSWERS = [
+ANSWERS_WITH_REGIONS = [
     "",
     "x = 1",
-    "def f():\n    " + REGION.format("    ") + "\n    return x\n",
-    "def f():\n\t" + REGION.format("\t"),
-    f"{REGION.format('')}\ny = 2\n\n{REGION.format('')}",
+    "def f():\n    " + SOLUTION_REGION.format("    ") + "\n    return x\n",
+    "def f():\n\t" + SOLUTION_REGION.format("\t"),
+    f"{SOLUTION_REGION.format('')}\ny = 2\n\n{SOLUTION_REGION.format('')}",
 ]
-TASKS = [f"Explain.\n{SCHEME}", f"{SCHEME}\nExplain.\n", f"a\n{SCHEME}\nb\n{SCHEME}\n\nc"]
+TASKS_WITH_SCHEMES = [
+    f"Explain.\n{MARK_SCHEME}",
+    f"{MARK_SCHEME}\nExplain.\n",
+    f"a\n{MARK_SCHEME}\nb\n{MARK_SCHEME}\n\nc",
+]
 
 
 @pytest.mark.parametrize(
-    "one",
+    "raw_cell",
     [
-        *(Cell(text, code=True, grade_id="q", solution=True) for text in ANSWERS),
-        *(Cell(text, code=False, grade_id="q", solution=True, grade=True) for text in ANSWERS),
-        *(Cell(text, code=False, grade_id="q", task=True) for text in TASKS),
+        *(Cell(text, code=True, grade_id="q", solution=True) for text in ANSWERS_WITH_REGIONS),
+        *(
+            Cell(text, code=False, grade_id="q", solution=True, grade=True)
+            for text in ANSWERS_WITH_REGIONS
+        ),
+        *(Cell(text, code=False, grade_id="q", task=True) for text in TASKS_WITH_SCHEMES),
     ],
 )
-def test_an_answers_stub_is_nbgraders(one):
-    assert as_released(one) == by_nbgrader(one)
+def test_a_released_stub_agrees_with_nbgraders(raw_cell):
+    assert as_released(raw_cell) == released_by_nbgrader(raw_cell)

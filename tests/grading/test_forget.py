@@ -17,7 +17,7 @@ from helpers.forked_commands import command
 from helpers.journal_records import records
 from helpers.platform_downloads import archive
 from helpers.project import ROOT
-from helpers.small_class import NAME, made, refuses, run, write_gradebook, write_reports
+from helpers.small_class import NAME, make_report, refuses, run, write_gradebook, write_reports
 from helpers.small_course import hand_in, make_course, small
 
 ADA = {
@@ -27,7 +27,7 @@ ADA = {
     "lms_user_id": "71",
 }
 BOB = {"first_name": "Bob", "last_name": "Li", "email": "bob@uni.example", "lms_user_id": "72"}
-REPORTS = (made("ada", 2, 1, 4), made("bob", 1, 0, 4))
+REPORTS = (make_report("ada", 2, 1, 4), make_report("bob", 1, 0, 4))
 FILE = f"{NAME}.ipynb"
 
 
@@ -168,8 +168,8 @@ def test_saying_no_forgets_nothing(course):
 def test_a_person_is_not_taken_for_a_number_or_a_namesake(course):
     """The id 4 and points of 4, and of two people with one name the one who is meant."""
     people = {"4": {**ADA, "email": "", "lms_user_id": ""}}
-    write_reports(course, [made("4", 2, 1, 4)])
-    write_gradebook(course, [made("4", 2, 1, 4)], people=people)
+    write_reports(course, [make_report("4", 2, 1, 4)])
+    write_gradebook(course, [make_report("4", 2, 1, 4)], people=people)
     for form in ("csv", "canvas"):
         write_export(course, NAME, form)
     assert run("forget", "4", "--yes", cwd=course).returncode == 0

@@ -6,7 +6,7 @@ import pytest
 from attncourse.checks import in_place
 from attncourse.grading.judge.guard import compile_cell, guard_functions
 from helpers.dedented_text import dedented
-from helpers.judged_cells import holds, judged
+from helpers.judged_cells import judge_answer, passes_all
 
 # --- what a submission changes in place -----------------------------------------------------------
 
@@ -23,10 +23,10 @@ def f(x, weight):
 )
 def test_changing_arguments_makes_no_test_true(made):
     test = f"x, weight = {made}\nout = f(x, weight)\nassert (out == x @ weight).all()"
-    assert judged(DESTROYS, test) == ["AssertionError"]
+    assert judge_answer(DESTROYS, test) == ["AssertionError"]
     same = f"x, weight = {made}\nassert (f(x, weight) == x @ weight).all()"
-    assert judged(DESTROYS, same) == ["AssertionError"]
-    assert holds(DESTROYS, f"x, weight = {made}\nf(x, weight)\nassert (x == 0).all()")
+    assert judge_answer(DESTROYS, same) == ["AssertionError"]
+    assert passes_all(DESTROYS, f"x, weight = {made}\nf(x, weight)\nassert (x == 0).all()")
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_changing_arguments_makes_no_test_true(made):
 )
 def test_what_is_changed_and_returned_is_the_submissions_own(attack):
     test = "x = np.ones((2, 3))\nout = f(x)\nassert (out == 7).all() and (x == 1).all()"
-    assert holds(f"def f(x):\n    {attack}", test)
+    assert passes_all(f"def f(x):\n    {attack}", test)
 
 
 def test_shared_arrays_and_lists_of_arrays_stay_as_they_were():
@@ -58,7 +58,7 @@ def test_shared_arrays_and_lists_of_arrays_stay_as_they_were():
             out[...] = 5
             return out
     """)
-    assert holds(
+    assert passes_all(
         answer,
         "x = np.ones(3)\nassert f(x, x) == 15 and x.sum() == 3",
         "x = np.ones(3)\nassert g([x]) == 2 and x.sum() == 3",
@@ -78,7 +78,7 @@ def test_a_tensor_stays_whatever_is_done_to_it():
     )
     for change in changes:
         answer = f"def f(x):\n    {change}\n    return 1"
-        assert holds(
+        assert passes_all(
             answer,
             "x = torch.ones(2, 3)\nassert f(x) == 1 and torch.equal(x, torch.ones(2, 3))\n"
             "assert not x.requires_grad",
@@ -96,7 +96,7 @@ def test_what_was_loaded_into_a_module_stays_the_tests():
     for options in ("", ", assign=True"):
         test = "layer, W, x = Layer(3, 2, bias=False), torch.ones(2, 3), torch.ones(4, 3)\n"
         test += f"layer.load_state_dict({{'weight': W}}{options})\nout = layer(x)\n"
-        assert holds(answer, test + "assert not out.any() and W.all() and x.all()")
+        assert passes_all(answer, test + "assert not out.any() and W.all() and x.all()")
 
 
 def test_submitted_names_do_not_disarm_a_comparison():
@@ -107,7 +107,7 @@ def test_submitted_names_do_not_disarm_a_comparison():
     """)
     tests = [EXPECTED.format("np") + "assert np.allclose(f(), expected)"]
     tests += [EXPECTED.format("np") + "out = f()\nassert np.allclose(out, expected)"]
-    assert all(judged(answer, *tests, defines=("f",)))
+    assert all(judge_answer(answer, *tests, defines=("f",)))
 
 
 def test_a_test_asks_for_changes():
@@ -121,7 +121,7 @@ def test_a_test_asks_for_changes():
             def fill(self, x):
                 x[...] = 3
     """)
-    assert holds(
+    assert passes_all(
         answer,
         "x = np.ones(2)\nassert fill(x, 4) is None\nassert x.tolist() == [4, 4]",
         "x = torch.ones(2)\nassert fill(x, 4) == None\nassert x.tolist() == [4, 4]",
@@ -148,7 +148,7 @@ def test_a_calls_demands_are_not_those_of_inner_calls():
             x[...] = value
             return 1
     """)
-    assert holds(
+    assert passes_all(
         answer,
         "x, y = np.ones(2), np.ones(2)\nfill(x, fill(y, 3))\nassert x.sum() == 2 == y.sum()",
         "np.testing.assert_allclose(fill(np.ones(2), 3), 1)",
@@ -168,7 +168,7 @@ def test_a_check_sees_what_a_wrapped_answer_changes():
     test += (
         "assert [c.name for c in v.criteria if not c.passed] == ['does not change its arguments']"
     )
-    assert holds(answer, test)
+    assert passes_all(answer, test)
 
 
 def test_in_place_changes_nothing_where_all_is_one_process():
@@ -259,9 +259,9 @@ EVERY = [(library, test) for library, tests in COMPARISONS.items() for test in t
 def test_a_comparison_of_nothing_fails(library, test):
     answer = "def f():\n    return {0}.ones({1})"
     test = EXPECTED.format(library) + test
-    assert holds(answer.format(library, (5, 3)), test)
+    assert passes_all(answer.format(library, (5, 3)), test)
     for shape in ((0, 1, 1), (0, 5, 3), (0, 3)):
-        (message,) = judged(answer.format(library, shape), test)
+        (message,) = judge_answer(answer.format(library, shape), test)
         assert message, shape
 
 
@@ -269,7 +269,7 @@ def test_a_comparison_of_nothing_fails(library, test):
 def test_one_number_is_not_taken_for_many(short):
     answer = f"def f():\n    return {short}"
     tests = [EXPECTED.format("np") + test for test in COMPARISONS["np"][:7]]
-    assert all(judged(answer, *tests)[:6])
+    assert all(judge_answer(answer, *tests)[:6])
 
 
 HONEST = [
@@ -301,7 +301,7 @@ HONEST = [
 
 @pytest.mark.parametrize("test", HONEST)
 def test_ordinary_asserts_run_as_they_are(test):
-    assert holds("def f(x):\n    return x", test)
+    assert passes_all("def f(x):\n    return x", test)
 
 
 def test_a_test_without_the_submissions_names_is_left_alone():
@@ -318,7 +318,7 @@ def test_a_failed_comparison_says_which_shapes():
             return 1.0
     """)
     test = EXPECTED.format("np")
-    found = judged(
+    found = judge_answer(
         answer, test + "assert np.allclose(f(), expected)", "assert np.allclose(g(), np.ones(2))"
     )
     assert "nothing to compare" in found[0]
@@ -393,13 +393,13 @@ PRETENCES = [(answer, test) for answer, tests in PRETENDING.items() for test in 
 @pytest.mark.parametrize(("returned", "test"), PRETENCES)
 def test_no_object_stands_for_an_array(returned, test):
     answer = OBJECTS.replace("RETURNED", returned)
-    (message,) = judged(answer, EXPECTED.format("np") + test, defines=("f",))
+    (message,) = judge_answer(answer, EXPECTED.format("np") + test, defines=("f",))
     assert message.startswith(("AssertionError: got ", "AssertionError: shapes "))
 
 
 def test_a_failed_comparison_says_got_and_expected():
     tests = [EXPECTED.format("np") + "assert np.allclose(f(), expected)", "f() - np.ones(2)"]
-    found = judged(OBJECTS.replace("RETURNED", "Q()"), *tests, defines=("f",))
+    found = judge_answer(OBJECTS.replace("RETURNED", "Q()"), *tests, defines=("f",))
     assert found[0] == (
         "AssertionError: got an object of class Q: expected an array, a number or a list of numbers"
     )
@@ -419,7 +419,7 @@ def test_own_objects_are_compared_as_before():
         def f(x):
             return range(x)
     """)
-    assert holds(
+    assert passes_all(
         answer,
         "assert V(1).equal(V(1)) and not V(1).isclose(V(2)) and V(1) == V(1) != V(2)",
         "assert V(1) != 1 and V(1) != [1] and V != 1 and f != np.float64",
@@ -474,7 +474,7 @@ def numbers():
 
 
 def test_an_object_that_has_a_length_has_items():
-    found = judged(
+    found = judge_answer(
         LENGTHS,
         "out = L(3, [])\nassert len(out) == 3\n"
         "assert all(np.isclose(a, b) for a, b in zip(out, [1, 2, 3]))",
@@ -482,7 +482,7 @@ def test_an_object_that_has_a_length_has_items():
     )
     assert found[0] == "TypeError: got L, which has a length of 3 and no items"
     assert found[1].startswith("AssertionError")
-    assert holds(
+    assert passes_all(
         LENGTHS,
         "assert list(L(3, [1, 2])) == [1, 2] and list(L(0, [])) == [] and 2 in L(3, [1, 2])",
         "assert list(Iterator()) == [2, 1] and 1 in Iterator() and 1 not in L(0, [])",

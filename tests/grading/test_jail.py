@@ -1,4 +1,4 @@
-"""The jail: small programs in a real one find that they cannot do what they can outside it."""
+"""Small programs in a real jail cannot do what they can do outside it."""
 
 import errno
 import json
@@ -31,11 +31,11 @@ from attncourse.grading.jail.seccomp import (
 )
 from helpers.project import ROOT
 
-DRIVER = ROOT / "tests/helpers/jailed_program.py"
+JAILED_PROGRAM = ROOT / "tests/helpers/jailed_program.py"
 SYSTEM_PYTHON = "/usr/bin/python3"
-NOBODY = 65534
+NOBODY_ID = 65534
 # Some folder that lies among the libraries and that no program here needs.
-LIBRARY = next(
+LIBRARY_FOLDER = next(
     str(path)
     for path in sorted(Path("/usr/lib").iterdir())
     if path.is_dir() and not path.is_symlink() and re.fullmatch("[a-oq-z][a-z]+", path.name)
@@ -43,61 +43,67 @@ LIBRARY = next(
 
 
 @pytest.fixture(scope="module", autouse=True)
-def open_to_all():
-    """Folders made by these tests can be entered by the users that a jail has."""
+def world_readable_folders():
+    """Let the users of a jail enter the folders that these tests make."""
     mask = os.umask(0o022)
     yield
     os.umask(mask)
 
 
 class Prison:
-    """Runs programs in a jail, as root's or an ordinary user's, or beside it."""
+    """Run programs in a jail, of root or of an ordinary user, or outside it."""
 
-    def __init__(self, view: Path, command: list[str], driver: Path = DRIVER):
+    def __init__(self, view: Path, command: list[str], driver: Path = JAILED_PROGRAM):
         self.view, self.command, self.driver = view, command, driver
 
-    def order(self, code: str, *, view: Path | None, limits=None, without=(), hidden=(), secret=""):
-        found = {"program": code, "view": str(view or ""), "limits": limits or {}}
-        found |= {"without": list(without), "hidden": list(map(str, hidden)), "secret": str(secret)}
-        return [*self.command, str(self.driver), json.dumps(found)]
+    def command_for(
+        self, code: str, *, view: Path | None, limits=None, without=(), hidden=(), secret=""
+    ):
+        settings = {"program": code, "view": str(view or ""), "limits": limits or {}}
+        settings |= {
+            "without": list(without),
+            "hidden": list(map(str, hidden)),
+            "secret": str(secret),
+        }
+        return [*self.command, str(self.driver), json.dumps(settings)]
 
     def start(self, code: str, **more) -> subprocess.Popen:
-        command = self.order(code, **{"view": self.view, **more})
+        command = self.command_for(code, **{"view": self.view, **more})
         environment = {**os.environ, "TOKEN": "a-secret-of-the-environment"}
         return subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, cwd="/")
 
     def run(self, code: str, **more) -> tuple[dict, int | None]:
-        """What the program found, and the status that it ended with."""
+        """Return the fields that the program printed, and the status that it ended with."""
         process = self.start(code, **more)
         try:
             text, _ = process.communicate(timeout=60)
         finally:
-            process.kill()  # with it goes whatever a test that fails has left
+            process.kill()  # ends, too, what a failing test has started
         lines = [json.loads(line) for line in text.splitlines()]
-        found = lines[0] if lines and isinstance(lines[0], dict) else {}
-        return found, lines[-1] if lines and isinstance(lines[-1], int) else None
+        result = lines[0] if lines and isinstance(lines[0], dict) else {}
+        return result, lines[-1] if lines and isinstance(lines[-1], int) else None
 
     def inside(self, code: str, **more):
-        """``result`` of the program in the jail; what it raised as (type, code)."""
+        """Return the program's ``result`` in the jail, or (type, code) of its exception."""
         return self.value(self.run(code, **more))
 
-    def beside(self, code: str):
+    def outside(self, code: str):
         return self.value(self.run(code, view=None))
 
-    def value(self, ran: tuple[dict, int | None]):
-        found, status = ran
-        assert found, f"the program ended with status {status} before it said anything"
-        if "raised" in found:
-            return (found["raised"], found["code"] or found["text"])
-        return found["result"]
+    def value(self, result_and_status: tuple[dict, int | None]):
+        result, status = result_and_status
+        assert result, f"the program ended with status {status} before it said anything"
+        if "raised" in result:
+            return (result["raised"], result["code"] or result["text"])
+        return result["result"]
 
 
-def floor_or_skip() -> None:
-    gone = jail.missing_required_layers()
-    if any(layer.detail == layers.DOES_NOT_HOLD for layer in gone):
-        pytest.fail(f"the jail does not hold: {gone}")
-    if gone:
-        pytest.skip(f"no jail here: {gone[0].name}: {gone[0].detail}")
+def require_jail_or_skip() -> None:
+    missing = jail.missing_required_layers()
+    if any(layer.detail == layers.DOES_NOT_HOLD for layer in missing):
+        pytest.fail(f"the jail does not hold: {missing}")
+    if missing:
+        pytest.skip(f"no jail here: {missing[0].name}: {missing[0].detail}")
 
 
 @pytest.fixture
@@ -110,25 +116,27 @@ def folder():
 
 @pytest.fixture(scope="module")
 def open_driver():
-    """The driver with the package where any user can read them: a checkout may lie in a home that
-    is closed to others."""
+    """Copy the program and the package where any user can read them.
+
+    A checkout may lie in a home that is closed to others.
+    """
     with tempfile.TemporaryDirectory() as name:
-        place = Path(name)
-        place.chmod(0o755)
+        folder = Path(name)
+        folder.chmod(0o755)
         package = Path(rootfs.__file__).parents[2]
         shutil.copytree(
-            package, place / "attncourse", ignore=shutil.ignore_patterns("__pycache__", "*.js")
+            package, folder / "attncourse", ignore=shutil.ignore_patterns("__pycache__", "*.js")
         )
-        driver = place / "tests" / "grading" / DRIVER.name
+        driver = folder / "tests" / "grading" / JAILED_PROGRAM.name
         driver.parent.mkdir(parents=True)
-        shutil.copyfile(DRIVER, driver)
+        shutil.copyfile(JAILED_PROGRAM, driver)
         yield driver
 
 
 @pytest.fixture(params=["this user", "nobody"])
 def prison(request, folder, open_driver):
-    """A jail as this user has it, and as a user without any rights has it."""
-    floor_or_skip()
+    """Return a jail that this user starts, and one that a user without any rights starts."""
+    require_jail_or_skip()
     view = folder / "view"
     view.mkdir()
     (view / "lesson.py").write_text("TAUGHT = 7\n")
@@ -138,7 +146,7 @@ def prison(request, folder, open_driver):
         pytest.skip("only root can become nobody; this user is an ordinary one already")
     if not shutil.which("setpriv") or not Path(SYSTEM_PYTHON).exists():
         pytest.skip(f"needs setpriv and {SYSTEM_PYTHON}, which any user can start")
-    user = ["--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups"]
+    user = ["--reuid", str(NOBODY_ID), "--regid", str(NOBODY_ID), "--clear-groups"]
     command = ["setpriv", *user, SYSTEM_PYTHON]
     check = f"import sys; open({str(open_driver)!r}); sys.exit(sys.version_info < (3, 11))"
     if subprocess.run([*command, "-c", check], capture_output=True, cwd="/").returncode:
@@ -147,8 +155,8 @@ def prison(request, folder, open_driver):
 
 
 @pytest.fixture
-def own(prison, request):
-    """The jail of this user only: for tests that need this Python, or time."""
+def user_prison(prison, request):
+    """Return the jail that this user starts, for tests that need this Python or much time."""
     if request.node.callspec.params["prison"] == "nobody":
         pytest.skip("once is enough")
     return prison
@@ -158,7 +166,7 @@ def own(prison, request):
 
 
 @pytest.mark.parametrize("home", [Path.home(), ROOT.parent], ids=["home", "a home with the clone"])
-def test_the_machine_s_files_are_not_there(prison, folder, home):
+def test_the_machines_files_are_not_in_the_jail(prison, folder, home):
     (folder / "gradebook.db").write_text("x")
     paths = [ROOT / "pyproject.toml", ROOT / "solutions", ROOT / "attncourse", folder]
     paths += [folder / "gradebook.db", "/proc", "/proc/self/maps", "/sys", "/etc/shadow", "/home"]
@@ -170,19 +178,19 @@ from pathlib import Path
 result = {{p: os.listdir(p) if Path(p).is_dir() else [] for p in {[*map(str, paths)]}
           if os.path.lexists(p)}}
 """
-    steps = leading_to(prison.beside(f"{WITH_PYTHON}; result = python_folders()"))
+    steps = entries_above(prison.outside(f"{IMPORT_PYTHON_FOLDERS}; result = python_folders()"))
     seen = prison.inside(code)
     assert {p: sorted(set(names) - steps.get(p, set())) for p, names in seen.items()} == {
         path: [] for path in set(map(str, paths)) & steps.keys()
     }
-    there = f"import os; result = [p for p in {[*map(str, paths)]} if os.path.lexists(p)]"
-    assert {str(folder / "gradebook.db"), "/proc/self/maps"} <= set(prison.beside(there))
+    find_existing = f"import os; result = [p for p in {[*map(str, paths)]} if os.path.lexists(p)]"
+    assert {str(folder / "gradebook.db"), "/proc/self/maps"} <= set(prison.outside(find_existing))
 
 
-WITH_PYTHON = "from attncourse.grading.jail.rootfs import python_folders"
+IMPORT_PYTHON_FOLDERS = "from attncourse.grading.jail.rootfs import python_folders"
 
 
-def leading_to(places: list[str]) -> dict[str, set[str]]:
+def entries_above(places: list[str]) -> dict[str, set[str]]:
     """Return the folders above these places, each with its entries on the way to one of them.
 
     A clone has its environment, and a home may have its Python: such a folder is there, empty but
@@ -195,24 +203,29 @@ def leading_to(places: list[str]) -> dict[str, set[str]]:
     return steps
 
 
-def test_of_the_system_there_are_libraries_and_what_they_read(prison):
+def test_the_jail_holds_only_the_systems_libraries(prison):
     code = """
 import os
 result = {folder: os.listdir(folder) for folder in ("/", "/usr", "/usr/share")
           if os.path.isdir(folder)}
 """
-    found = prison.inside(code)
+    names_by_folder = prison.inside(code)
     libraries = {"lib", "lib32", "lib64", "libx32"}
-    assert set(found["/usr"]) <= libraries | {"share", "local"}
-    assert set(found["/"]) >= {"course", "submission", "etc", "dev", "usr", "lib"}
-    assert "bin" not in found["/"]
-    assert set(found.get("/usr/share", ())) <= {"zoneinfo", "fonts", "fontconfig", "matplotlib"}
-    several = prison.inside(code, limits={"processes": 2})
-    assert "bin" in several["/"]
-    assert "bin" in several["/usr"]
+    assert set(names_by_folder["/usr"]) <= libraries | {"share", "local"}
+    assert set(names_by_folder["/"]) >= {"course", "submission", "etc", "dev", "usr", "lib"}
+    assert "bin" not in names_by_folder["/"]
+    assert set(names_by_folder.get("/usr/share", ())) <= {
+        "zoneinfo",
+        "fonts",
+        "fontconfig",
+        "matplotlib",
+    }
+    with_processes = prison.inside(code, limits={"processes": 2})
+    assert "bin" in with_processes["/"]
+    assert "bin" in with_processes["/usr"]
 
 
-def test_the_view_and_python_are_there(prison):
+def test_the_jail_holds_the_view_and_python(prison):
     code = """
 import os, json, sqlite3, sysconfig, email.mime.text, encodings.idna
 result = [open("/course/lesson.py").read(), os.getcwd(), sorted(os.listdir("/dev"))]
@@ -221,7 +234,7 @@ result = [open("/course/lesson.py").read(), os.getcwd(), sorted(os.listdir("/dev
     assert prison.inside(code) == ["TAUGHT = 7\n", "/submission", devices]
 
 
-def test_no_trace_of_the_package_in_the_whole_jail(own):
+def test_no_trace_of_the_package_in_the_whole_jail(user_prison):
     code = """
 import os, sys
 result, seen = [], 0
@@ -236,15 +249,15 @@ for folder, folders, files in os.walk("/", followlinks=False):
             result.append([path, 0 if on_the_way else len(full)])
 assert seen > 5000, seen
 """
-    found = own.inside(code)
-    assert all(size == 0 for _, size in found), found
+    traces = user_prison.inside(code)
+    assert all(size == 0 for _, size in traces), traces
     if Path(rootfs.__file__).parents[3] == ROOT:  # installed in place: there are traces
-        assert any(path.endswith((".pth", "-info")) for path, _ in found)
+        assert any(path.endswith((".pth", "-info")) for path, _ in traces)
 
 
 def test_hidden_folders_are_empty(prison):
-    code = f"import os; result = [os.listdir({LIBRARY!r}), os.listdir('/course')]"
-    assert prison.inside(code, hidden=[LIBRARY, "/nowhere"]) == [[], ["lesson.py"]]
+    code = f"import os; result = [os.listdir({LIBRARY_FOLDER!r}), os.listdir('/course')]"
+    assert prison.inside(code, hidden=[LIBRARY_FOLDER, "/nowhere"]) == [[], ["lesson.py"]]
     assert prison.inside(code)[0] != []
 
 
@@ -265,8 +278,8 @@ for path in ("/course/lesson.py", "/etc/passwd"):
     result += [path for deed in ((open, path, "a"), (os.unlink, path)) if tries(*deed)]
 """
     assert prison.inside(code) == []
-    for left_out in ("Landlock", "seccomp"):  # each of several locks is enough
-        assert prison.inside(code, without=[left_out]) == []
+    for missing_layer in ("Landlock", "seccomp"):  # each of several locks is enough
+        assert prison.inside(code, without=[missing_layer]) == []
 
 
 def test_the_work_folder_is_also_tmp_and_shm(prison):
@@ -284,18 +297,18 @@ open("/dev/null", "w").write("x")
     assert prison.inside(code) == ["x", "0o600"]
 
 
-def test_a_file_of_this_user_s_own_cannot_be_read_by_ownership(own):
+def test_the_jails_user_does_not_own_this_users_files(user_prison):
     if os.geteuid() != 0:
         pytest.skip("an ordinary user's jail has this user's own number")
-    (own.view / "private").write_text("x")
-    (own.view / "private").chmod(0o600)
-    assert own.inside("open('/course/private')") == ("PermissionError", "EACCES")
+    (user_prison.view / "private").write_text("x")
+    (user_prison.view / "private").chmod(0o600)
+    assert user_prison.inside("open('/course/private')") == ("PermissionError", "EACCES")
 
 
 # --- limits -------------------------------------------------------------------------------------
 
 
-def test_the_disk_has_an_end(prison):
+def test_disk_space_is_limited(prison):
     code = """
 import os
 try:
@@ -309,14 +322,14 @@ except OSError as error:
     assert 2_000_000 <= size <= 3_000_000 + 4096
 
 
-def test_one_file_and_the_number_of_files_have_an_end(prison):
+def test_file_size_and_number_of_files_are_limited(prison):
     big = "f = open('f', 'wb'); f.truncate(2_000_000)"
     assert prison.inside(big, limits={"disk": 1}) == ("OSError", "EFBIG")
     many = "import os\nfor n in range(20_000): os.close(os.open(str(n), os.O_CREAT))"
     assert prison.inside(many) == ("OSError", "ENOSPC")
 
 
-def test_memory_has_an_end(prison):
+def test_memory_is_limited(prison):
     code = "result = len(bytearray(150_000_000))"
     assert prison.inside(code, limits={"memory": 100})[0] == "MemoryError"
     assert prison.inside(code, limits={"memory": 200}) == 150_000_000
@@ -324,7 +337,7 @@ def test_memory_has_an_end(prison):
     assert prison.inside(shared, limits={"memory": 100})[0] == "OSError"
 
 
-def test_addresses_for_libraries_are_no_memory(own, tmp_path):
+def test_mapped_libraries_do_not_count_as_memory(user_prison, tmp_path):
     """torch for graphics cards maps several GB of libraries at its import, and writes little."""
     libraries = tmp_path / "python3.11" / "site-packages" / "nvidia" / "cublas" / "lib"
     libraries.mkdir(parents=True)
@@ -349,11 +362,11 @@ try: bytearray(300_000_000); written = True
 except MemoryError: written = False
 result = mapped, written
 """
-    assert own.beside(code.format(libraries=3 << 30)) == [True, False]
-    assert own.beside(code.format(libraries=0)) == [False, False]
+    assert user_prison.outside(code.format(libraries=3 << 30)) == [True, False]
+    assert user_prison.outside(code.format(libraries=0)) == [False, False]
 
 
-def test_threads_have_an_end(prison):
+def test_threads_are_limited(prison):
     code = """
 import threading
 wait, result = threading.Event(), 0
@@ -364,17 +377,19 @@ except RuntimeError: pass
 wait.set()
 """
     assert prison.inside(code, limits={"threads": 20}) == 19
-    assert prison.beside(code) == 100
+    assert prison.outside(code) == 100
 
 
-def test_processor_time_has_an_end(own):
-    started = time.monotonic()
-    _, status = own.run("import signal; signal.signal(24, 1)\nwhile True: pass", limits={"cpu": 1})
+def test_processor_time_is_limited(user_prison):
+    start = time.monotonic()
+    _, status = user_prison.run(
+        "import signal; signal.signal(24, 1)\nwhile True: pass", limits={"cpu": 1}
+    )
     assert status == -signal.SIGKILL
-    assert time.monotonic() - started < 60
+    assert time.monotonic() - start < 60
 
 
-def test_other_limits(prison):
+def test_other_limits_are_set_and_cannot_be_raised(prison):
     code = """
 import resource as r
 names = ("CORE", "NOFILE", "MSGQUEUE", "RTPRIO", "MEMLOCK")
@@ -393,12 +408,12 @@ def test_another_process_is_refused(prison):
     for code in ("import os; os.fork()", "import subprocess; subprocess.run(['/bin/true'])"):
         assert prison.inside(code) == ("BlockingIOError", "EAGAIN")
     assert prison.inside("import os; os.execv('/bin/true', ['true'])")[0] == "PermissionError"
-    two = "import subprocess as s; result = s.check_output(['/usr/bin/id', '-u'], text=True)"
-    assert prison.inside(two, limits={"processes": 2}) == "1000\n"
-    assert prison.beside(two).strip().isdigit()
+    run_id = "import subprocess as s; result = s.check_output(['/usr/bin/id', '-u'], text=True)"
+    assert prison.inside(run_id, limits={"processes": 2}) == "1000\n"
+    assert prison.outside(run_id).strip().isdigit()
 
 
-def test_processes_have_an_end_without_seccomp(prison):
+def test_processes_are_limited_without_seccomp(prison):
     code = """
 import os, signal
 result = 0
@@ -411,16 +426,16 @@ except OSError: pass
     assert prison.inside(code, without=["seccomp"], limits={"threads": 12}) == 11
 
 
-def test_it_is_alone(prison):
+def test_a_worker_sees_no_other_process(prison):
     code = (
         "import os; result = [os.getpid(), os.getppid(), os.getsid(0), os.getpgrp(), os.getuid()]"
     )
     assert prison.inside(code) == [1, 0, 1, 1, 1000]
 
 
-def test_signals_reach_nobody(prison):
-    """Guarded: where it is not alone it sends none."""
-    bystander = subprocess.Popen(["sleep", "60"], user=NOBODY if os.geteuid() == 0 else None)
+def test_signals_reach_no_other_process(prison):
+    """The program sends no signal unless it is alone in its namespace, so nobody is harmed."""
+    bystander = subprocess.Popen(["sleep", "60"], user=NOBODY_ID if os.geteuid() == 0 else None)
     code = f"""
 import os, signal
 assert (os.getpid(), os.getppid(), os.getsid(0)) == (1, 0, 1)
@@ -431,12 +446,12 @@ for target in (0, -1, {bystander.pid}, {os.getpid()}, outside, -outside):
 """
     try:
         for without in ((), ("seccomp", "Landlock")):
-            found, status = prison.run(
+            result, status = prison.run(
                 f"signal=__import__('signal'); signal.signal(15, 1)\n{code}", without=without
             )
             assert status == 0  # said by the zygote, which lives
-            assert found["result"][0] in ("sent", errno.EPERM)
-            assert set(found["result"][1:]) <= {errno.ESRCH, errno.EPERM}
+            assert result["result"][0] in ("sent", errno.EPERM)
+            assert set(result["result"][1:]) <= {errno.ESRCH, errno.EPERM}
         assert bystander.poll() is None
     finally:
         bystander.kill()
@@ -447,8 +462,8 @@ def first_child(process: int) -> int:
     return int(Path(f"/proc/{process}/task/{process}/children").read_text().split()[0])
 
 
-@pytest.mark.parametrize("whom", ["lane", "waiting process", "zygote", "worker"])
-def test_a_worker_ends_with_those_it_belongs_to(prison, whom):
+@pytest.mark.parametrize("killed", ["lane", "waiting process", "zygote", "worker"])
+def test_a_worker_ends_with_its_zygote_and_lane(prison, killed):
     code = """
 import os, signal, time
 for number in (1, 2, 15): signal.signal(number, signal.SIG_IGN)
@@ -457,25 +472,25 @@ time.sleep(60)
 """
     process = prison.start(code)
     assert process.stdout.readline() == b"up\n"
-    line = {"lane": process.pid}
-    line["waiting process"] = first_child(process.pid)
-    line["zygote"] = first_child(line["waiting process"])
-    line["worker"] = first_child(line["zygote"])
-    assert os.getsid(line["zygote"]) == line["zygote"]  # a terminal's Ctrl-C is not for it
-    assert Path(f"/proc/{line['worker']}/oom_score_adj").read_text() == "1000\n"
+    pids = {"lane": process.pid}
+    pids["waiting process"] = first_child(process.pid)
+    pids["zygote"] = first_child(pids["waiting process"])
+    pids["worker"] = first_child(pids["zygote"])
+    assert os.getsid(pids["zygote"]) == pids["zygote"]  # a terminal's Ctrl-C is not for it
+    assert Path(f"/proc/{pids['worker']}/oom_score_adj").read_text() == "1000\n"
     assert not select.select([process.stdout], [], [], 0.3)[0]  # it does live on by itself
-    os.kill(line[whom], signal.SIGKILL)
+    os.kill(pids[killed], signal.SIGKILL)
     assert select.select([process.stdout], [], [], 10)[0]
-    expected = b"-9\n" if whom == "worker" else b""  # nobody is left who could write
+    expected = b"-9\n" if killed == "worker" else b""  # nobody is left who could write
     assert process.stdout.read() == expected
     status = {"lane": -9, "zygote": 128 + 9, "worker": 0}
-    if whom in status:
-        assert process.wait(10) == status[whom]
+    if killed in status:
+        assert process.wait(10) == status[killed]
     process.wait(10)
     process.stdout.close()
 
 
-def test_what_the_zygote_had_open_is_closed(prison, folder):
+def test_files_that_the_zygote_opened_are_closed(prison, folder):
     (folder / "tests.ipynb").write_text("x")
     code = """
 import os
@@ -489,7 +504,7 @@ result.remove(out)
     assert prison.inside(code, secret=folder / "tests.ipynb") == [0, 1, 2]
 
 
-def test_the_environment_is_gone_from_memory_too(prison):
+def test_the_environment_is_erased_from_memory(prison):
     code = """
 import ctypes, os, sys
 spans = [ctypes.string_at(a, b - a) for a, b in (block[:2], block[2:])]
@@ -499,14 +514,14 @@ result += [str(libc.getenv(b"TOKEN")), sorted(os.environ), str(libc.getenv(b"HOM
 """
     names = sorted(jail.ENVIRONMENT)
     assert prison.inside(code) == [False, False, None, "", "None", names, "b'/submission'"]
-    beside = prison.beside(code)
-    assert beside[:3] == [True, True, "a-secret-of-the-environment"]
+    outside_result = prison.outside(code)
+    assert outside_result[:3] == [True, True, "a-secret-of-the-environment"]
 
 
 # --- the network --------------------------------------------------------------------------------
 
 
-def test_no_connection(prison):
+def test_no_network_connection_can_be_made(prison):
     with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_UNIX) as unix:
         name = f"\\0jail-{os.getpid()}"
         unix.bind(name.replace("\\0", "\0"))
@@ -515,15 +530,21 @@ def test_no_connection(prison):
         abstract = f"import socket; s = socket.socket(socket.AF_UNIX); s.connect('{name}')"
         udp = "import socket as s; s.socket(2, s.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', 9))"
         for code in (tcp, abstract, udp):
-            assert prison.beside(code) is None
+            assert prison.outside(code) is None
             assert prison.inside(code) == ("PermissionError", "EPERM")
-            kind, why = prison.inside(code, without=["seccomp"])  # the namespace alone
-            assert why in ("ENETUNREACH", "EADDRNOTAVAIL", "ECONNREFUSED", "EPERM", "EACCES"), kind
-            kind, why = prison.inside(code, without=["seccomp", "Landlock"])
-            assert why in ("ENETUNREACH", "EADDRNOTAVAIL", "ECONNREFUSED"), kind
+            error_type, error_name = prison.inside(code, without=["seccomp"])  # the namespace alone
+            assert error_name in (
+                "ENETUNREACH",
+                "EADDRNOTAVAIL",
+                "ECONNREFUSED",
+                "EPERM",
+                "EACCES",
+            ), error_type
+            error_type, error_name = prison.inside(code, without=["seccomp", "Landlock"])
+            assert error_name in ("ENETUNREACH", "EADDRNOTAVAIL", "ECONNREFUSED"), error_type
 
 
-def test_no_interface(prison):
+def test_no_network_interface_is_visible(prison):
     code = "import socket; result = [name for _, name in socket.if_nameindex()]"
     assert prison.inside(code, without=["seccomp"]) == ["lo"]
     assert prison.inside(code)[0] in ("PermissionError", "OSError")
@@ -531,7 +552,7 @@ def test_no_interface(prison):
 
 # --- the kernel's calls -------------------------------------------------------------------------
 
-FORBIDDEN = """
+FORBIDDEN_CALLS = """
 unshare:272:97 setns:308:268 mount:165:40 umount2:166:39 pivot_root:155:41 chroot:161:51
 ptrace:101:117 process_vm_readv:310:270 process_vm_writev:311:271 pidfd_open:434:434
 pidfd_getfd:438:438 keyctl:250:219 add_key:248:217 request_key:249:218 bpf:321:280
@@ -548,7 +569,7 @@ setpgid:109:154 prctl_none:157:167 ioctl_none:16:29 fcntl_none:72:25 setxattr:18
 
 
 def test_forbidden_calls_are_refused_by_number(prison):
-    table = syscall_numbers(FORBIDDEN, platform.machine())
+    table = syscall_numbers(FORBIDDEN_CALLS, platform.machine())
     code = f"""
 import ctypes
 libc = ctypes.CDLL(None, use_errno=True)
@@ -557,15 +578,17 @@ for name, number in {table}.items():
     returned = libc.syscall(ctypes.c_long(number), *[ctypes.c_long(-1)] * 6)
     result[name] = ctypes.get_errno() if returned == -1 else "done"
 """
-    found = prison.inside(code)
-    assert set(found) == set(table)
-    assert {name: code for name, code in found.items() if code != errno.EPERM} == {}
-    without = prison.inside(code, without=["seccomp"])
-    assert sum(code != errno.EPERM for code in without.values()) > 20  # they are seccomp's doing
+    error_by_call = prison.inside(code)
+    assert set(error_by_call) == set(table)
+    assert {name: code for name, code in error_by_call.items() if code != errno.EPERM} == {}
+    error_without_seccomp = prison.inside(code, without=["seccomp"])
+    assert (
+        sum(code != errno.EPERM for code in error_without_seccomp.values()) > 20
+    )  # they are seccomp's doing
 
 
-def test_namespaces_and_orders_are_refused_in_earnest(prison):
-    """With arguments that work where there is no filter."""
+def test_valid_calls_for_namespaces_and_prctl_are_refused(prison):
+    """The same arguments succeed where there is no filter."""
     x86 = platform.machine() == "x86_64"
     unshare, clone, prctl, memfd = (272, 56, 157, 319) if x86 else (97, 220, 167, 279)
     code = f"""
@@ -588,7 +611,7 @@ if seccomp: result += [call({clone}, 0x10000000 | 17, 0, 0, 0, 0), call(435, 0, 
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the calls of 32-bit x86")
-def test_the_other_doors_into_the_kernel_are_shut(prison):
+def test_other_system_call_tables_are_refused(prison):
     code = """
 import ctypes, mmap
 page = mmap.mmap(-1, 4096, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, 7)
@@ -603,8 +626,8 @@ result = ctypes.CFUNCTYPE(ctypes.c_long)(ctypes.addressof(ctypes.c_char.from_buf
     assert prison.run(int80) == ({}, -signal.SIGSYS)
 
 
-def test_what_is_mounted_stays_so_even_for_one_with_all_rights(prison):
-    """Without the filter a program makes itself root of new namespaces; to no avail."""
+def test_mounts_cannot_be_changed_even_with_all_rights(prison):
+    """Without the filter a program becomes root of new namespaces, and still cannot unmount."""
     numbers = (272, 165, 166, 428) if platform.machine() == "x86_64" else (97, 40, 39, 428)
     code = f"""
 import ctypes, os
@@ -616,17 +639,17 @@ unshare, mount, umount, open_tree = {numbers}
 result = [call(unshare, 0x10000000), call(unshare, 0x20000), call(unshare, 0x40000000)]
 os.mkdir("new")
 result.append(call(mount, b"t", b"/submission/new", b"tmpfs", 0, None))
-for place in ({LIBRARY.encode()!r}, b"/usr", b"/course", b"/submission", b"/"):
+for place in ({LIBRARY_FOLDER.encode()!r}, b"/usr", b"/course", b"/submission", b"/"):
     result.append([call(umount, place, 2), call(mount, None, place, None, 0x1020, None)])
 result += [call(mount, b"proc", b"/submission/new", b"proc", 0, None)]
 result += [call(open_tree, -100, b"/usr", 1)]
-result.append(os.listdir({LIBRARY!r}))
+result.append(os.listdir({LIBRARY_FOLDER!r}))
 """
-    found = prison.inside(code, without=["Landlock", "seccomp"], hidden=[LIBRARY])
-    assert found == [True] * 4 + [[False, False]] * 5 + [False, False, []]
+    result = prison.inside(code, without=["Landlock", "seccomp"], hidden=[LIBRARY_FOLDER])
+    assert result == [True] * 4 + [[False, False]] * 5 + [False, False, []]
 
 
-def test_no_rights_are_left(prison):
+def test_no_privileges_are_left(prison):
     code = """
 import ctypes, os
 libc = ctypes.CDLL(None, use_errno=True)
@@ -636,10 +659,10 @@ places = [p for p in ("/", "/usr", "/submission", "/course", "/dev/null") if os.
 result.append([place for place in places if not os.statvfs(place).f_flag & os.ST_NOSUID])
 """
     assert prison.inside(code) == [1, 0, [], []]
-    assert prison.beside(code)[:2] == [0, 1]
+    assert prison.outside(code)[:2] == [0, 1]
 
 
-def test_setuid_programs_give_nothing(prison):
+def test_setuid_programs_give_no_rights(prison):
     code = """
 import subprocess, os
 tried = [p for p in ("/usr/bin/su", "/usr/bin/mount", "/usr/bin/passwd") if os.path.exists(p)]
@@ -651,7 +674,7 @@ subprocess.run(["/submission/id"])
     assert prison.inside(code, limits={"processes": 3})[0] == "PermissionError"
 
 
-def test_an_honest_program_notices_nothing(prison):
+def test_an_ordinary_program_runs_unhindered(prison):
     code = """
 import asyncio, getpass, inspect, json, os, platform, random, secrets, shutil, tempfile, threading
 import concurrent.futures, datetime, signal, time, warnings, zlib
@@ -668,7 +691,7 @@ result = "fine"
     assert prison.inside(code) == "fine"
 
 
-def test_numbers_networks_and_figures_work(own):
+def test_numpy_torch_and_matplotlib_work(user_prison):
     code = """
 import numpy as np, torch
 import matplotlib.pyplot as plt
@@ -683,14 +706,14 @@ torch.save(layer.state_dict(), "weights"); torch.load("weights")
 plt.plot([1, 2]); plt.savefig("/submission/figure.png")
 result = "fine"
 """
-    assert own.inside(code) == "fine"
+    assert user_prison.inside(code) == "fine"
 
 
-# --- the filter, read as the kernel reads it ------------------------------------------------------
+# --- the filter, read as the kernel reads it ----------------------------------------------------
 
 
 def decide(lines: list, number: int, arguments: tuple = (), arch: int | None = None) -> int:
-    """What a filter's program returns for a system call."""
+    """Return what a filter's program, run as the kernel runs it, returns for a system call."""
     words = {0: number, 4: arch} | {16 + 8 * i: a & 0xFFFFFFFF for i, a in enumerate(arguments)}
     value, at = 0, 0
     while True:
@@ -708,96 +731,105 @@ def decide(lines: list, number: int, arguments: tuple = (), arch: int | None = N
 
 @pytest.mark.parametrize("machine", AUDIT_ARCH)
 @pytest.mark.parametrize("processes", [1, 3])
-def test_the_filter_allows_the_list_and_nothing_else(machine, processes):
+def test_the_filter_allows_only_the_listed_calls(machine, processes):
     lines, arch = filter_program(machine, processes), AUDIT_ARCH[machine]
-    allowed, partly = syscall_numbers(ALLOWED, machine), syscall_numbers(PARTLY_ALLOWED, machine)
+    allowed, partly_allowed = (
+        syscall_numbers(ALLOWED, machine),
+        syscall_numbers(PARTLY_ALLOWED, machine),
+    )
     refused = seccomp.ERRNO | errno.EPERM
-    assert max([*allowed.values(), *partly.values()]) <= seccomp.NEWEST_CALL_NUMBER
+    assert max([*allowed.values(), *partly_allowed.values()]) <= seccomp.NEWEST_CALL_NUMBER
     for number in range(seccomp.NEWEST_CALL_NUMBER + 1):
-        if number not in partly.values():
+        if number not in partly_allowed.values():
             expected = seccomp.ALLOW if number in allowed.values() else refused
             assert decide(lines, number, arch=arch) == expected, number
     for number in (500, 0x40000000, 0x40000000 + 41, 0xFFFFFFFF):
         assert decide(lines, number, arch=arch) == seccomp.ERRNO | errno.ENOSYS
-    for other in (0x40000003, 0x40000028, *(set(AUDIT_ARCH.values()) - {arch})):
-        assert decide(lines, 0, arch=other) == seccomp.KILL
+    for other_arch in (0x40000003, 0x40000028, *(set(AUDIT_ARCH.values()) - {arch})):
+        assert decide(lines, 0, arch=other_arch) == seccomp.KILL
     assert len(lines) < 4096
 
 
 @pytest.mark.parametrize("machine", AUDIT_ARCH)
 def test_the_filter_reads_arguments(machine):
-    partly, arch = syscall_numbers(PARTLY_ALLOWED, machine), AUDIT_ARCH[machine]
+    partly_allowed, arch = syscall_numbers(PARTLY_ALLOWED, machine), AUDIT_ARCH[machine]
 
-    def says(name: str, *arguments: int, processes: int = 1) -> str:
-        found = decide(
-            filter_program(machine, processes), partly[name], (*arguments, 0, 0, 0), arch
+    def decision(name: str, *arguments: int, processes: int = 1) -> str:
+        action = decide(
+            filter_program(machine, processes), partly_allowed[name], (*arguments, 0, 0, 0), arch
         )
-        return errno.errorcode[found & 0xFFFF] if found >> 16 == 5 else "ok"
+        return errno.errorcode[action & 0xFFFF] if action >> 16 == 5 else "ok"
 
     thread = 0x3D0F00
-    assert says("clone", thread) == says("clone", thread, processes=2) == "ok"
-    assert says("clone", 17) == says("clone", 0) == "EAGAIN"
-    assert says("clone", 17, processes=2) == says("clone", 0x4111, processes=2) == "ok"
+    assert decision("clone", thread) == decision("clone", thread, processes=2) == "ok"
+    assert decision("clone", 17) == decision("clone", 0) == "EAGAIN"
+    assert decision("clone", 17, processes=2) == decision("clone", 0x4111, processes=2) == "ok"
     for flag in (0x20000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000):
-        assert says("clone", flag | 17, processes=2) == says("clone", thread | flag) == "EPERM"
-    assert says("clone", 0x8000 | 17, processes=2) == "EPERM"  # CLONE_PARENT
-    assert says("clone3") == "ENOSYS"
-    assert says("mmap", 0, 0, 3, 0x22) == says("mmap", 0, 0, 3, 0x01) == "ok"  # anonymous; a file
-    assert says("mmap", 0, 0, 3, 0x21) == says("mmap", 0, 0, 3, 0x23) == "ENOMEM"
-    assert says("socketpair", 1) == "ok"
-    assert says("socketpair", 2) == "EPERM"
-    assert says("ioctl", 0, 0x5401) == "ok"
-    assert {says("ioctl", 0, order) for order in (0x5412, 0x541C, 0x8933)} == {"EPERM"}
-    assert {says("prctl", order) for order in (1, 4, 8, 22, 24, 28, 38, 47)} == {"EPERM"}
-    assert {says("fcntl", 0, order) for order in (8, 10, 1024, 1026, 1031, 1033)} == {"EPERM"}
-    assert says("execve") == "EPERM"
-    assert says("execve", processes=2) == "ok"
+        assert (
+            decision("clone", flag | 17, processes=2) == decision("clone", thread | flag) == "EPERM"
+        )
+    assert decision("clone", 0x8000 | 17, processes=2) == "EPERM"  # CLONE_PARENT
+    assert decision("clone3") == "ENOSYS"
+    assert (
+        decision("mmap", 0, 0, 3, 0x22) == decision("mmap", 0, 0, 3, 0x01) == "ok"
+    )  # anonymous; a file
+    assert decision("mmap", 0, 0, 3, 0x21) == decision("mmap", 0, 0, 3, 0x23) == "ENOMEM"
+    assert decision("socketpair", 1) == "ok"
+    assert decision("socketpair", 2) == "EPERM"
+    assert decision("ioctl", 0, 0x5401) == "ok"
+    assert {decision("ioctl", 0, order) for order in (0x5412, 0x541C, 0x8933)} == {"EPERM"}
+    assert {decision("prctl", order) for order in (1, 4, 8, 22, 24, 28, 38, 47)} == {"EPERM"}
+    assert {decision("fcntl", 0, order) for order in (8, 10, 1024, 1026, 1031, 1033)} == {"EPERM"}
+    assert decision("execve") == "EPERM"
+    assert decision("execve", processes=2) == "ok"
 
 
-HEADERS = {
+KERNEL_HEADERS = {
     "x86_64": "/usr/include/x86_64-linux-gnu/asm/unistd_64.h",
     "aarch64": "/usr/include/asm-generic/unistd.h",
 }
 
 
 @pytest.mark.parametrize("machine", AUDIT_ARCH)
-def test_the_numbers_are_the_kernel_headers(machine):
+def test_call_numbers_agree_with_the_kernel_headers(machine):
     from attncourse.grading.jail import kernel
 
-    header = Path(HEADERS[machine])
+    header = Path(KERNEL_HEADERS[machine])
     if not header.exists():
         pytest.skip(f"no {header}")
     lines = re.findall(r"#define __NR(?:3264)?_(\w+)\s+(\d+)", header.read_text())
-    known = {name: int(number) for name, number in lines}
-    known |= {"newfstatat": 79, "fstat": 80} if machine == "aarch64" else {}
+    header_numbers = {name: int(number) for name, number in lines}
+    header_numbers |= {"newfstatat": 79, "fstat": 80} if machine == "aarch64" else {}
     tables = (ALLOWED, PARTLY_ALLOWED, kernel.CALL_NUMBERS)
-    ours = {k: v for table in tables for k, v in syscall_numbers(table, machine).items()}
-    newer = {"fchmodat2": 452}
-    assert {n: v for n, v in ours.items() if known.get(n, newer.get(n)) != v} == {}
+    numbers = {k: v for table in tables for k, v in syscall_numbers(table, machine).items()}
+    newer_numbers = {"fchmodat2": 452}
+    assert {
+        n: v for n, v in numbers.items() if header_numbers.get(n, newer_numbers.get(n)) != v
+    } == {}
     for table in tables:  # "-" only where the machine has none
         everywhere = (
             syscall_numbers(table, "x86_64").keys() | syscall_numbers(table, "aarch64").keys()
         )
-        assert not (everywhere - ours.keys()) & known.keys()
+        assert not (everywhere - numbers.keys()) & header_numbers.keys()
 
 
-# --- layers, and what is said of them -------------------------------------------------------------
+# --- layers, and what is said of them -----------------------------------------------------------
 
 
-def test_it_goes_on_without_landlock_and_seccomp_and_says_so(prison):
+def test_missing_landlock_and_seccomp_are_reported(prison):
     code = "result = [name for name, in_force in layers.items() if not in_force]"
     assert prison.inside(code) == []
     assert prison.inside(code, without=["Landlock", "seccomp"]) == ["Landlock", "seccomp"]
 
 
-def test_it_does_not_go_on_without_the_floor(prison):
-    kind, text = prison.inside("result = 'ran'", without=["namespaces"])
-    assert kind == "JailError"
-    assert text.startswith("no jail: user namespaces:")
-    assert len(text.splitlines()) == 1
+def test_the_jail_refuses_to_start_without_namespaces(prison):
+    error_type, message = prison.inside("result = 'ran'", without=["namespaces"])
+    assert error_type == "JailError"
+    assert message.startswith("no jail: user namespaces:")
+    assert len(message.splitlines()) == 1
 
 
-def test_it_does_not_go_on_where_something_would_be_shared():
+def test_the_jail_refuses_shared_memory_and_threads():
     code = """
 import mmap, sys, threading; sys.path.insert(0, {root!r})
 from attncourse.grading.jail.confine import require_confinable
@@ -805,32 +837,32 @@ require_confinable()
 {more}
 require_confinable()
 """
-    for more, word in (
+    for setup, message in (
         ("shared = mmap.mmap(-1, 4096)", "no shared memory"),
         (
             "e = threading.Event(); threading.Thread(target=e.wait, daemon=True).start()",
             "one thread",
         ),
     ):
-        order = [sys.executable, "-c", code.format(root=str(ROOT), more=more)]
-        done = subprocess.run(order, capture_output=True, text=True)
-        assert "JailError: no jail: expected" in done.stderr.splitlines()[-1]
-        assert word in done.stderr
+        command = [sys.executable, "-c", code.format(root=str(ROOT), more=setup)]
+        process = subprocess.run(command, capture_output=True, text=True)
+        assert "JailError: no jail: expected" in process.stderr.splitlines()[-1]
+        assert message in process.stderr
 
 
-def test_the_trial_is_quick_and_finds_every_layer():
-    floor_or_skip()
+def test_the_probe_is_quick_and_finds_every_layer():
+    require_jail_or_skip()
     jail._probed_layers.cache_clear()
-    started = time.monotonic()
-    found = jail.available_layers()
-    assert [layer.name for layer in found] == list(layers.PROTECTS)
-    assert time.monotonic() - started < 20  # 0.2 s on a machine that does nothing else
-    assert {layer.name for layer in found if layer.required} == set(layers.REQUIRED_LAYERS)
+    start = time.monotonic()
+    found_layers = jail.available_layers()
+    assert [layer.name for layer in found_layers] == list(layers.PROTECTS)
+    assert time.monotonic() - start < 20  # 0.2 s on a machine that does nothing else
+    assert {layer.name for layer in found_layers if layer.required} == set(layers.REQUIRED_LAYERS)
     assert jail.missing_required_layers() == []
 
 
-def test_the_trial_believes_deeds_not_settings(prison):
-    """Where a layer is built without an error and yet does not hold, it is missing."""
+def test_the_probe_tries_effects_not_settings(prison):
+    """A layer that is set up without an error but has no effect is reported missing."""
     code = f"""
 import sys; sys.path.insert(0, {str(prison.driver.parents[2])!r})
 from attncourse.grading.jail import confine, landlock, probe
@@ -838,69 +870,69 @@ confine.set_limits = lambda *anything: None
 landlock.restrict_thread = lambda *anything: 1
 probe.main()
 """
-    done = subprocess.run(
+    process = subprocess.run(
         [*prison.command, "-I", "-c", code], capture_output=True, text=True, cwd="/"
     )
-    found = {layer["name"]: layer for layer in json.loads(done.stdout)}
-    assert {name for name, layer in found.items() if not layer["in_force"]} == {
+    layer_by_name = {layer["name"]: layer for layer in json.loads(process.stdout)}
+    assert {name for name, layer in layer_by_name.items() if not layer["in_force"]} == {
         "limits",
         "Landlock",
     }
 
 
-@pytest.mark.parametrize("lacking", ["pidfd_open", "unshare", "setns", "memfd_create"])
-def test_an_older_python_has_the_whole_jail(lacking):
-    """Conda's is built for an old C library, and lacks some."""
-    floor_or_skip()
-    assert probed(f"import os; vars(os).pop({lacking!r}, None)") == {}
+@pytest.mark.parametrize("function", ["pidfd_open", "unshare", "setns", "memfd_create"])
+def test_an_older_python_still_has_every_layer(function):
+    """Conda's Python is built for an old C library and lacks some functions."""
+    require_jail_or_skip()
+    assert missing_layers_of_probe(f"import os; vars(os).pop({function!r}, None)") == {}
 
 
-@pytest.mark.parametrize("lacking", ["setsid", "umask", "chdir"])
-def test_a_python_without_jail_functions_is_told(lacking):
-    gone = probed(f"import os; del os.{lacking}")
-    assert gone
-    first = next(iter(gone.values()))
-    assert lacking in first["detail"]
+@pytest.mark.parametrize("function", ["setsid", "umask", "chdir"])
+def test_a_python_without_jail_functions_is_reported(function):
+    missing = missing_layers_of_probe(f"import os; del os.{function}")
+    assert missing
+    first = next(iter(missing.values()))
+    assert function in first["detail"]
     assert first["remedy"] == layers.OTHER_PYTHON
 
 
-def probed(before: str) -> dict[str, dict]:
-    """The layers that are missing, of a probe in a Python that was changed before."""
+def missing_layers_of_probe(setup: str) -> dict[str, dict]:
+    """Return the missing layers by name, probed in a Python that has run ``setup``."""
     code = f"""
 import sys; sys.path.insert(0, {str(ROOT)!r})
 from attncourse.grading.jail import jail, kernel, probe
-{before}
+{setup}
 probe.main()
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    lines = done.stdout.splitlines()
-    assert lines, done.stderr
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    lines = process.stdout.splitlines()
+    assert lines, process.stderr
     return {layer["name"]: layer for layer in json.loads(lines[-1]) if not layer["in_force"]}
 
 
 @pytest.mark.parametrize(
-    ("release", "code", "told"),
+    ("release", "code", "remedy_words"),
     [
         ("5.4.0-200-generic", errno.ENOSYS, "needs Linux 5.14"),
         ("6.8.0-40-generic", errno.ENOSYS, "--security-opt"),
         ("5.4.0-200-generic", errno.EPERM, "--security-opt"),
     ],
 )
-def test_an_old_kernel_is_no_container(monkeypatch, release, code, told):
+def test_the_remedy_distinguishes_kernel_and_container(monkeypatch, release, code, remedy_words):
     monkeypatch.setattr(layers.platform, "release", lambda: release)
     error = OSError(code, "open_tree: x")
     remedy = layers.remedy_for_error(layers.PROCESSES, error)
-    assert told in layers.missing_layer(layers.PROCESSES, str(error), remedy).remedy
+    assert remedy_words in layers.missing_layer(layers.PROCESSES, str(error), remedy).remedy
 
 
-def test_the_machines_root_names_are_not_in_the_jail(tmp_path):
+def test_free_name_avoids_existing_folders(tmp_path):
     (tmp_path / "course").mkdir()
     (tmp_path / "course_").mkdir()
     assert rootfs.free_name(str(tmp_path / "course")) == str(tmp_path / "course__")
     assert rootfs.free_name(str(tmp_path / "submission")) == str(tmp_path / "submission")
 
 
-def test_the_profile_is_for_the_program_that_a_link_leads_to(tmp_path, monkeypatch):
+def test_the_apparmor_profile_names_the_resolved_program(tmp_path, monkeypatch):
     real = tmp_path / "py[3]"
     real.touch()
     (tmp_path / "python").symlink_to(real)
@@ -922,19 +954,21 @@ def test_doctor_writes_a_profile_before_naming_the_switch(tmp_path, monkeypatch)
         layers.missing_layer(layers.PROCESSES, "sethostname: no"),
     )
     monkeypatch.setattr(jail, "_probed_layers", lambda: (held, refused))
-    done = CliRunner(env={"COLUMNS": "150"}).invoke(app, ["doctor"])
-    assert done.exit_code == 1
-    words = " ".join(done.output.split())
-    assert words.index("AppArmor profile") < words.index("apparmor_restrict_unprivileged_userns=0")
-    assert "/etc/sysctl.d/" in words
-    assert "security-opt" not in words
-    assert f"sudo cp {tmp_path}/attncourse.apparmor /etc/apparmor.d/attncourse" in done.output
+    result = CliRunner(env={"COLUMNS": "150"}).invoke(app, ["doctor"])
+    assert result.exit_code == 1
+    output = " ".join(result.output.split())
+    assert output.index("AppArmor profile") < output.index(
+        "apparmor_restrict_unprivileged_userns=0"
+    )
+    assert "/etc/sysctl.d/" in output
+    assert "security-opt" not in output
+    assert f"sudo cp {tmp_path}/attncourse.apparmor /etc/apparmor.d/attncourse" in result.output
     assert (tmp_path / "attncourse.apparmor").read_text() == apparmor.profile_text()
     monkeypatch.setattr(layers, "CONTAINER_MARKS", (tmp_path,))
     assert "on the machine that runs it" in layers.missing_layer(layers.USER, "").remedy
 
 
-PROBES = {  # a Python that starts in this way, and what is told of a layer
+PROBE_MESSAGES = {  # start of the probe's Python, and the detail reported of a layer
     "print('Welcome!'); print(sys.argv[0])": "in force",
     "print('Welcome!')": "Welcome!",
     "sys.exit('libpython3.11.so: no such file')": "libpython3.11.so: no such file",
@@ -943,22 +977,24 @@ PROBES = {  # a Python that starts in this way, and what is told of a layer
 }
 
 
-@pytest.mark.parametrize("start", PROBES)
-def test_whatever_the_probe_says_there_is_a_sentence(monkeypatch, start):
-    held = json.dumps([vars(layers.held_layer(layers.USER, "in force"))])
-    code = f"import os, signal, sys; sys.argv[0] = {held!r}; {start}"
-    run = subprocess.run
+@pytest.mark.parametrize("startup", PROBE_MESSAGES)
+def test_every_output_of_the_probe_is_explained(monkeypatch, startup):
+    layer_json = json.dumps([vars(layers.held_layer(layers.USER, "in force"))])
+    code = f"import os, signal, sys; sys.argv[0] = {layer_json!r}; {startup}"
+    run_process = subprocess.run
     monkeypatch.setattr(
-        jail.subprocess, "run", lambda command, **more: run([sys.executable, "-c", code], **more)
+        jail.subprocess,
+        "run",
+        lambda command, **more: run_process([sys.executable, "-c", code], **more),
     )
-    if "pause" in start:
+    if "pause" in startup:
         monkeypatch.setattr(jail, "PROBE_SECONDS", 1)
     first, *_ = jail._probed_layers.__wrapped__()
-    assert PROBES[start] in first.detail
-    assert first.in_force is (PROBES[start] == "in force")
+    assert PROBE_MESSAGES[startup] in first.detail
+    assert first.in_force is (PROBE_MESSAGES[startup] == "in force")
 
 
-def test_elsewhere_the_module_loads_and_says_no():
+def test_outside_linux_the_jail_refuses_to_start():
     code = f"""
 import sys; sys.platform = "darwin"; sys.path.insert(0, {str(ROOT)!r})
 from pathlib import Path
@@ -969,31 +1005,33 @@ assert len(missing_required_layers()) == 5
 try: Jail(Path(), Limits()).enter()
 except JailError as error: print(error)
 """
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True
     )
-    assert done.stdout.startswith("no jail: expected Linux"), done.stderr
-    assert "WSL" in done.stdout
+    assert process.stdout.startswith("no jail: expected Linux"), process.stderr
+    assert "WSL" in process.stdout
 
 
-def test_doctor_tells_what_to_do(monkeypatch):
-    floor = [layers.held_layer(name) for name in layers.REQUIRED_LAYERS]
-    weak = layers.missing_layer(
+def test_doctor_says_what_to_do(monkeypatch):
+    required_layers = [layers.held_layer(name) for name in layers.REQUIRED_LAYERS]
+    no_landlock = layers.missing_layer(
         layers.LANDLOCK, "landlock_create_ruleset: Function not implemented"
     )
     runner = CliRunner(env={"COLUMNS": "150"})
-    monkeypatch.setattr(jail, "_probed_layers", lambda: (*floor, weak))
-    done = runner.invoke(app, ["doctor"])
-    assert done.exit_code == 0, done.output
-    assert "the jail holds; Landlock would make it stronger" in done.output
-    assert "lsm=" in done.output
+    monkeypatch.setattr(jail, "_probed_layers", lambda: (*required_layers, no_landlock))
+    result = runner.invoke(app, ["doctor"])
+    assert result.exit_code == 0, result.output
+    assert "the jail holds; Landlock would make it stronger" in result.output
+    assert "lsm=" in result.output
     for word in ("torch", "nbgrader", "cores", "MB for each of"):
-        assert word in done.output
-    gone = layers.missing_layer(layers.USER, "unshare: Operation not permitted")
-    monkeypatch.setattr(jail, "_probed_layers", lambda: (gone, *floor[1:], weak))
-    done = runner.invoke(app, ["doctor"])
-    assert done.exit_code == 1
-    assert "attncourse grade refuses" in done.output
+        assert word in result.output
+    no_namespaces = layers.missing_layer(layers.USER, "unshare: Operation not permitted")
+    monkeypatch.setattr(
+        jail, "_probed_layers", lambda: (no_namespaces, *required_layers[1:], no_landlock)
+    )
+    result = runner.invoke(app, ["doctor"])
+    assert result.exit_code == 1
+    assert "attncourse grade refuses" in result.output
 
 
 @pytest.mark.parametrize(
@@ -1028,12 +1066,12 @@ def test_a_prefix_in_the_course_folder_shows_its_libraries_only(tmp_path, monkey
 def test_a_repository_among_system_files_is_covered(tmp_path):
     for name in ("solutions", ".venv/lib/python", ".venv/bin"):
         (tmp_path / name).mkdir(parents=True)
-    found = rootfs.paths_without(str(tmp_path), [str(tmp_path / ".venv/lib")])
-    assert sorted(found) == [str(tmp_path / ".venv/bin"), str(tmp_path / "solutions")]
+    paths = rootfs.paths_without(str(tmp_path), [str(tmp_path / ".venv/lib")])
+    assert sorted(paths) == [str(tmp_path / ".venv/bin"), str(tmp_path / "solutions")]
     assert rootfs.paths_without(str(tmp_path), []) == [str(tmp_path)]
 
 
-def test_doctor_on_this_machine():
-    done = CliRunner(env={"COLUMNS": "150"}).invoke(app, ["doctor"])
-    assert done.exit_code == bool(jail.missing_required_layers())
-    assert doctor.jail_in_a_line(jail.available_layers()) in done.output
+def test_doctor_agrees_with_the_probe_on_this_machine():
+    result = CliRunner(env={"COLUMNS": "150"}).invoke(app, ["doctor"])
+    assert result.exit_code == bool(jail.missing_required_layers())
+    assert doctor.jail_in_a_line(jail.available_layers()) in result.output

@@ -1,4 +1,4 @@
-"""Split execution: what a test can do with a submission that lives in another process."""
+"""A test uses a submission that lives in another process as if it were in its own."""
 
 import inspect
 import socket
@@ -25,14 +25,14 @@ from attncourse.grading.submission.notebook import Assignment, read_cells
 from attncourse.support.alarm import Stopwatch
 from corpus.assignment import TORCH_RIGHT
 from helpers.dedented_text import dedented
-from helpers.judged_cells import LIMITS, holds, judged
+from helpers.judged_cells import LIMITS, judge_answer, passes_all
 from helpers.small_course import cell, graded, notebook, solution
 
 # --- values -----------------------------------------------------------------------------------
 
 
 def test_values_of_every_kind_come_back_as_they_are():
-    assert holds(
+    assert passes_all(
         "def f(x):\n    return x",
         "for x in (True, 3, -2.5, 'é', None, b'ab', 2**70, 1 + 2j, [1, (2, {'a': 3})], {4}, ...):\n"
         "    assert f(x) == x and type(f(x)) is type(x), x\n"
@@ -58,10 +58,12 @@ def test_fields_of_a_named_tuple_keep_their_names():
         def f():
             return P(np.ones(2), [1])
     """)
-    assert holds(answer, "out, weights = f()\nassert f().weights == [1] and f().out.sum() == 2")
+    assert passes_all(
+        answer, "out, weights = f()\nassert f().weights == [1] and f().out.sum() == 2"
+    )
 
 
-def test_numbers_of_the_longest_kinds_come_back_as_double_ones():
+def test_long_doubles_come_back_as_doubles():
     answer = dedented("""
         def f(x):
             return np.asarray(x, dtype=np.longdouble)
@@ -70,7 +72,7 @@ def test_numbers_of_the_longest_kinds_come_back_as_double_ones():
         def g(x):
             return [x, np.longdouble(1) / 3, np.longdouble('1e4000')]
     """)
-    assert holds(
+    assert passes_all(
         answer,
         "x = np.arange(6.).reshape(2, 3).T\nassert (f(x) == x).all() and f(x).dtype == np.float64\n"
         "assert f(x).strides == x.strides and f(1.5).dtype == np.float64",
@@ -80,7 +82,7 @@ def test_numbers_of_the_longest_kinds_come_back_as_double_ones():
     )
 
 
-def test_a_submitted_number_class_is_the_number_it_holds():
+def test_a_number_subclass_counts_as_its_number():
     answer = dedented("""
         class N(float):
             def __eq__(self, other):
@@ -89,14 +91,14 @@ def test_a_submitted_number_class_is_the_number_it_holds():
         def f():
             return N(2)
     """)
-    assert judged(answer, "assert f() == 2", "assert f() == 3") == ["", "AssertionError"]
+    assert judge_answer(answer, "assert f() == 2", "assert f() == 3") == ["", "AssertionError"]
 
 
 # --- functions --------------------------------------------------------------------------------
 
 
 def test_arguments_changed_in_place_are_changed_for_the_test():
-    assert holds(
+    assert passes_all(
         dedented("""
             def f(a):
                 a += 1
@@ -120,17 +122,19 @@ def test_arguments_changed_in_place_are_changed_for_the_test():
     )
 
 
-def test_what_is_left_alone_stays_alone():
+def test_unchanged_arguments_stay_unchanged():
     answer = dedented("""
         def f(a, b):
             b *= 2
             return a
     """)
-    assert holds(answer, "a, b = np.ones(2), np.ones(2)\nf(a, b)\nassert a.sum() == 2 < b.sum()")
+    assert passes_all(
+        answer, "a, b = np.ones(2), np.ones(2)\nf(a, b)\nassert a.sum() == 2 < b.sum()"
+    )
 
 
-def test_closures_keywords_and_callbacks():
-    assert holds(
+def test_closures_keywords_and_callbacks_work():
+    assert passes_all(
         dedented("""
             def make(n):
                 calls = []
@@ -154,7 +158,7 @@ def test_closures_keywords_and_callbacks():
     )
 
 
-def test_a_tests_own_assertion_cannot_be_caught():
+def test_a_submission_cannot_catch_a_tests_assertion():
     answer = dedented("""
         def f(function):
             try:
@@ -163,11 +167,11 @@ def test_a_tests_own_assertion_cannot_be_caught():
                 return function(2)
     """)
     test = "def g(n):\n    assert n < 4, 'at most 3'\n    return n\n"
-    found = judged(answer, test + "assert f(g) == 2", "assert f(lambda n: n) == 5")
-    assert found == ["AssertionError: at most 3", ""]
+    messages = judge_answer(answer, test + "assert f(g) == 2", "assert f(lambda n: n) == 5")
+    assert messages == ["AssertionError: at most 3", ""]
 
 
-KEEPS = """\
+KEEPING_ANSWER = """\
 kept = []
 def twice(function, x):
     kept.append(function)
@@ -183,24 +187,24 @@ def same(function):
     kept.append(function)
     return same
 """
-OVER = "RuntimeError: a function was called after the test that handed it over"
+FUNCTION_IS_OVER = "RuntimeError: a function was called after the test that handed it over"
 
 
-def test_a_function_that_a_test_hands_over_ends_with_the_test():
-    found = judged(
-        KEEPS,
+def test_a_function_passed_by_a_test_ends_with_the_test():
+    messages = judge_answer(
+        KEEPING_ANSWER,
         "assert twice(lambda x: x + 1, 3) == 5 and answer(3) == 4",
         "answer(3)",
         "f = same(lambda x: x + 1)",  # it returns what was there before
         "answer(3)",
     )
-    assert found[::2] == ["", ""]
-    assert all(message.startswith(OVER) for message in found[1::2]), found
+    assert messages[::2] == ["", ""]
+    assert all(message.startswith(FUNCTION_IS_OVER) for message in messages[1::2]), messages
 
 
-def test_a_function_that_an_object_keeps_ends_with_the_object():
-    found = judged(
-        KEEPS
+def test_a_function_kept_by_an_object_ends_with_the_object():
+    messages = judge_answer(
+        KEEPING_ANSWER
         + dedented("""
                 kept.append(function)
             def last():
@@ -210,22 +214,22 @@ def test_a_function_that_an_object_keeps_ends_with_the_object():
         "assert layer(3) == 4\nlayer.activation = lambda x: x + 2",
         "assert layer(3) == 5",
     )
-    assert found == [""] * 3
+    assert messages == [""] * 3
     module = (
         "from torch import nn\nclass Layer(nn.Module):\n    def __init__(self, activation):\n"
         "        super().__init__()\n        self.activation, kept[:] = activation, [activation]\n"
         "    def forward(self, x):\n        return self.activation(x)\n"
     )
-    found = judged(
-        KEEPS + module,
+    messages = judge_answer(
+        KEEPING_ANSWER + module,
         "layer = Layer(lambda x: x + 1)\nassert layer(torch.ones(1)) == 2",
         "assert layer(torch.ones(1)) == 2\nassert answer(1) == 2",
         "del layer",
         "answer(1)",
         given="import torch",
     )
-    assert found[:3] == [""] * 3
-    assert found[3].startswith(OVER)
+    assert messages[:3] == [""] * 3
+    assert messages[3].startswith(FUNCTION_IS_OVER)
 
 
 def test_exceptions_keep_their_class_and_message():
@@ -237,7 +241,7 @@ def test_exceptions_keep_their_class_and_message():
                 raise Mine('not so')
             raise KeyError(kind)
     """)
-    assert holds(
+    assert passes_all(
         answer,
         dedented("""
             try:
@@ -262,19 +266,19 @@ def test_exceptions_keep_their_class_and_message():
 @pytest.mark.parametrize(
     "kind", ["StopIteration", "GeneratorExit", "SystemExit", "KeyboardInterrupt"]
 )
-def test_no_exception_ends_a_tests_loop_as_if_all_were_well(kind):
+def test_no_exception_ends_a_tests_loop_silently(kind):
     test = "for y in map(f, [1, 2]):\n    assert y == 3"
-    (found,) = judged(f"def f(x):\n    raise {kind}", test)
-    assert kind in found
+    (message,) = judge_answer(f"def f(x):\n    raise {kind}", test)
+    assert kind in message
 
 
-def test_what_is_printed_can_be_read_by_the_test():
+def test_printed_text_can_be_read_by_the_test():
     test = "import contextlib, io\nout = io.StringIO()\nwith contextlib.redirect_stdout(out):\n"
     test += "    f()\nassert out.getvalue() == 'hi\\n'"
-    assert holds("def f():\n    print('hi')", test)
+    assert passes_all("def f():\n    print('hi')", test)
 
 
-def test_a_generator_is_followed_lazily_and_ends():
+def test_generators_are_iterated_lazily():
     answer = dedented("""
         def f(n):
             for i in range(n):
@@ -285,7 +289,7 @@ def test_a_generator_is_followed_lazily_and_ends():
                 yield i
                 i += 1
     """)
-    assert holds(
+    assert passes_all(
         answer,
         "assert list(f(4)) == [0, 1, 4, 9]",
         "import itertools\nassert list(itertools.islice(g(), 3)) == [0, 1, 2]\nassert next(f(1)) == 0",
@@ -296,13 +300,13 @@ def test_a_seed_set_by_a_test_holds_in_the_submission():
     answer = "def f():\n    return torch.rand(2), np.random.rand(2)"
     test = "torch.manual_seed(3)\nnp.random.seed(3)\na = f()\nb = f()\ntorch.manual_seed(3)\n"
     test += "np.random.seed(3)\nc = f()\nassert torch.equal(a[0], c[0]) and (a[1] == c[1]).all()\n"
-    assert holds(answer, test + "assert not torch.equal(a[0], b[0])")
+    assert passes_all(answer, test + "assert not torch.equal(a[0], b[0])")
 
 
-def test_signatures_can_be_asked_for():
+def test_a_test_can_inspect_signatures():
     test = "import inspect\nassert list(inspect.signature(f).parameters) == ['a', 'b']\n"
     test += "assert f.__name__ == 'f' and callable(f)\n"
-    assert holds("def f(a, b=2):\n    pass", test + "bound = inspect.signature(f).bind(1)")
+    assert passes_all("def f(a, b=2):\n    pass", test + "bound = inspect.signature(f).bind(1)")
 
 
 # --- objects and classes ----------------------------------------------------------------------
@@ -328,8 +332,8 @@ class Vocabulary:
 """
 
 
-def test_objects_of_the_submissions_classes():
-    assert holds(
+def test_objects_of_submitted_classes_work():
+    assert passes_all(
         VOCABULARY,
         "v = Vocabulary(['a', 'b'])\nassert len(v) == 2 and v[1] == 'b' and v.index('b') == 1\n"
         "assert list(v) == ['a', 'b'] and 'a' in v and 'z' not in v and v.words == ['a', 'b']",
@@ -350,7 +354,7 @@ def test_objects_of_the_submissions_classes():
     )
 
 
-def test_an_object_equal_to_everything_equals_nothing():
+def test_an_object_that_equals_everything_passes_no_test():
     answer = "class Yes:\n    __hash__ = None\n"
     for name in ("eq", "lt", "le", "gt", "ge", "sub", "rsub", "contains"):
         answer += f"    def __{name}__(self, other):\n        return True\n"
@@ -365,7 +369,7 @@ def test_an_object_equal_to_everything_equals_nothing():
         "assert float(f()) == 0",
         "2.0 * f()",
     ]
-    assert all(judged(answer, *tests))
+    assert all(judge_answer(answer, *tests))
 
 
 # --- modules ----------------------------------------------------------------------------------
@@ -389,7 +393,7 @@ class Head(nn.Module):
 """
 
 
-def test_a_setting_that_a_test_changes_counts_in_the_next_call():
+def test_an_attribute_set_by_a_test_counts_in_the_next_call():
     answer = dedented("""
         class Scaled(nn.Module):
             def __init__(self):
@@ -399,7 +403,7 @@ def test_a_setting_that_a_test_changes_counts_in_the_next_call():
             def forward(self, x):
                 return x * self.factor + getattr(self, "shift", 0)
     """)
-    assert holds(
+    assert passes_all(
         answer,
         dedented("""
             m = Scaled()
@@ -413,8 +417,8 @@ def test_a_setting_that_a_test_changes_counts_in_the_next_call():
     )
 
 
-def test_modules_are_modules():
-    assert holds(
+def test_submitted_modules_behave_as_torch_modules():
+    assert passes_all(
         HEAD,
         "head = Head(3, 2).eval()\nassert isinstance(head, nn.Module) and issubclass(Head, nn.Module)\n"
         "assert isinstance(head, Head) and isinstance(head.W, nn.Linear) and head.W.in_features == 3\n"
@@ -444,8 +448,8 @@ def test_modules_are_modules():
     )
 
 
-def test_training_with_an_optimizer_of_the_tests_own():
-    assert holds(
+def test_a_test_can_train_with_its_own_optimizer():
+    assert passes_all(
         HEAD,
         dedented("""
             torch.manual_seed(0)
@@ -468,7 +472,7 @@ def test_training_with_an_optimizer_of_the_tests_own():
 def test_gradients_reach_arguments_and_parameters():
     answer = HEAD + "def f(x, w):\n    return (x @ w).sigmoid(), x.sum()\n"
     answer += "def g(x):\n    return x.detach() * 2\n"
-    assert holds(
+    assert passes_all(
         answer,
         "x = torch.randn(2, 3, dtype=torch.float64, requires_grad=True)\n"
         "w = torch.randn(3, 5, dtype=torch.float64, requires_grad=True)\n"
@@ -494,7 +498,7 @@ def test_gradients_reach_arguments_and_parameters():
     )
 
 
-def test_shared_layers_are_shared_here_too():
+def test_shared_layers_are_shared_in_the_test():
     answer = dedented("""
         class Tied(nn.Module):
             def __init__(self):
@@ -506,19 +510,21 @@ def test_shared_layers_are_shared_here_too():
     """)
     test = "m = Tied()\nassert m.a is m.b and len(list(m.parameters())) == 2\n"
     test += "with torch.no_grad():\n    m.a.weight.copy_(torch.eye(2))\n    m.a.bias.fill_(1.0)\n"
-    assert holds(answer, test + "assert m(torch.zeros(1, 2)).tolist() == [[2, 2]]")
+    assert passes_all(answer, test + "assert m(torch.zeros(1, 2)).tolist() == [[2, 2]]")
 
 
 @pytest.mark.parametrize("options", [", device='meta'", ""])
-def test_a_module_without_numbers_costs_nothing_but_its_test(options):
+def test_an_unreadable_module_fails_only_its_test(options):
     kind = "Linear(2, 2" if options else "LazyLinear(2"
     answer = f"def build():\n    return nn.{kind}{options})\ndef f(x):\n    return x"
-    found = judged(answer, "m = build()\nassert m(torch.ones(2)).sum() == 7", "assert f(3) == 3")
-    assert found[0]
-    assert found[1] == ""
+    messages = judge_answer(
+        answer, "m = build()\nassert m(torch.ones(2)).sum() == 7", "assert f(3) == 3"
+    )
+    assert messages[0]
+    assert messages[1] == ""
 
 
-def test_a_module_that_cannot_be_told_of_costs_whoever_asked():
+def test_a_module_with_broken_parameters_fails_only_its_test():
     answer = dedented("""
         class X(nn.Module):
             @property
@@ -534,12 +540,12 @@ def test_a_module_that_cannot_be_told_of_costs_whoever_asked():
         def g():
             return 1
     """)
-    found = judged(answer, "x = f()", "assert g() == 1", "assert g() == 1")
-    assert found == ["RuntimeError", "", ""]
+    messages = judge_answer(answer, "x = f()", "assert g() == 1", "assert g() == 1")
+    assert messages == ["RuntimeError", "", ""]
 
 
-def test_a_compiled_answer_is_the_answer():
-    assert holds(
+def test_a_compiled_answer_can_be_called():
+    assert passes_all(
         dedented("""
             @torch.compile
             def f(x):
@@ -549,19 +555,19 @@ def test_a_compiled_answer_is_the_answer():
     )
 
 
-def test_sequential_and_copies():
+def test_sequential_modules_can_be_copied():
     answer = "def build():\n    return nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))"
     test = "import copy\nm = build()\nc = copy.deepcopy(m)\nx = torch.randn(5, 2)\n"
     test += "assert isinstance(m, nn.Sequential) and len(m) == 3 and m[0].out_features == 3\n"
     test += "assert torch.equal(m(x), c(x))\nwith torch.no_grad():\n    c[0].weight.zero_()\n"
-    assert holds(answer, test + "assert not torch.equal(m(x), c(x)) and m(x).shape == (5, 1)")
+    assert passes_all(answer, test + "assert not torch.equal(m(x), c(x)) and m(x).shape == (5, 1)")
 
 
 # --- what the instructor's cells define -------------------------------------------------------
 
 
-def test_data_of_given_cells_is_the_instructors():
-    given = dedented("""
+def test_names_of_given_cells_are_the_instructors():
+    given_cell = dedented("""
         data = np.arange(3.0)
         def expected(x):
             return 2 * x
@@ -574,8 +580,8 @@ def test_data_of_given_cells_is_the_instructors():
             return x
     """)
     tests = ["assert np.allclose(f(data), expected(data))"]
-    assert judged("def f(x):\n    return 2 * x", *tests, given=given) == [""]
-    assert judged(edited, *tests, given=given, defines=("f",)) == ["AssertionError"]
+    assert judge_answer("def f(x):\n    return 2 * x", *tests, given=given_cell) == [""]
+    assert judge_answer(edited, *tests, given=given_cell, defines=("f",)) == ["AssertionError"]
 
 
 def test_builtins_and_libraries_cannot_be_replaced_for_the_test():
@@ -588,11 +594,11 @@ def test_builtins_and_libraries_cannot_be_replaced_for_the_test():
             return 1
     """)
     tests = ["assert abs(f() - 3) < 1e-9", "assert np.allclose(f(), 3)"]
-    assert judged(answer, *tests, defines=("f",)) == ["AssertionError"] * 2
+    assert judge_answer(answer, *tests, defines=("f",)) == ["AssertionError"] * 2
 
 
-def test_no_fact_about_an_answer_is_worked_out_beside_it():
-    """An answer's process says what came: with ``all`` replaced there, nothing holds here."""
+def test_replaced_builtins_do_not_change_a_verdict():
+    """The worker replaces ``all``; the checker compares by its own and gives no points."""
     answer = dedented("""
         import builtins
         builtins.all = lambda things: True
@@ -601,33 +607,41 @@ def test_no_fact_about_an_answer_is_worked_out_beside_it():
             return half, half
     """)
     test = 'assert examine("sequences.split_by_similarity", split_by_similarity).earned == 0'
-    given = "from attncourse.checks import examine\n"
-    assert judged(answer, test, given=given, defines=("split_by_similarity",)) == [""]
+    given_cell = "from attncourse.checks import examine\n"
+    assert judge_answer(answer, test, given=given_cell, defines=("split_by_similarity",)) == [""]
 
 
-def test_no_caller_gives_a_verdict():
-    kinds = {d.__name__: str(inspect.signature(d).return_annotation) for d in CALLERS.values()}
-    assert not [name for name, kind in kinds.items() if "bool" in kind]
+def test_no_caller_returns_a_truth_value():
+    return_types = {
+        caller.__name__: str(inspect.signature(caller).return_annotation)
+        for caller in CALLERS.values()
+    }
+    assert not [name for name, return_type in return_types.items() if "bool" in return_type]
 
 
-def test_names_a_test_defines_stay_for_the_next_one():
-    assert holds("def f():\n    return 1", "best = f()\nassert best == 1", "assert best + f() == 2")
+def test_names_a_test_defines_stay_for_the_next_test():
+    assert passes_all(
+        "def f():\n    return 1", "best = f()\nassert best == 1", "assert best + f() == 2"
+    )
 
 
 def test_future_imports_hold_for_later_cells():
-    given = "from __future__ import annotations\nx = 1"
+    given_cell = "from __future__ import annotations\nx = 1"
     answer = "def f(x: Float[Array, 'n']) -> Nowhere:\n    return x"
-    assert holds(answer, "assert f(3) == 3", given=given)
+    assert passes_all(answer, "assert f(3) == 3", given=given_cell)
 
 
-def test_a_name_that_is_missing_is_a_name_error():
-    assert judged("y = 1", "assert y == 1", "f()") == ["", "NameError: name 'f' is not defined"]
+def test_a_missing_name_raises_a_name_error():
+    assert judge_answer("y = 1", "assert y == 1", "f()") == [
+        "",
+        "NameError: name 'f' is not defined",
+    ]
 
 
 # --- limits -----------------------------------------------------------------------------------
 
 
-def test_a_call_that_never_ends_costs_its_test_alone():
+def test_an_endless_call_fails_only_its_test():
     answer = dedented("""
         def f():
             while True:
@@ -635,14 +649,14 @@ def test_a_call_that_never_ends_costs_its_test_alone():
         def g():
             return 1
     """)
-    found = judged(
+    messages = judge_answer(
         answer, "assert g() == 1", "f()", "assert g() == 1", limits=Limits(call=0.5, grace=0.5)
     )
-    assert found[::2] == ["", ""]
-    assert found[1].startswith("did not end within ")
+    assert messages[::2] == ["", ""]
+    assert messages[1].startswith("did not end within ")
 
 
-def test_an_uninterruptible_call_costs_its_test_alone():
+def test_an_uninterruptible_call_fails_only_its_test():
     answer = dedented("""
         import signal
         def f():
@@ -652,14 +666,14 @@ def test_an_uninterruptible_call_costs_its_test_alone():
         def g():
             return 1
     """)
-    found = judged(
+    messages = judge_answer(
         answer, "assert g() == 1", "f()", "assert g() == 1", limits=Limits(call=0.5, grace=0.5)
     )
-    assert found[::2] == ["", ""]
-    assert "did not end" in found[1]
+    assert messages[::2] == ["", ""]
+    assert "did not end" in messages[1]
 
 
-def test_a_process_that_ends_costs_its_test_alone():
+def test_an_exiting_process_fails_only_its_test():
     answer = dedented("""
         import os
         def f():
@@ -667,18 +681,18 @@ def test_a_process_that_ends_costs_its_test_alone():
         def g():
             return 1
     """)
-    found = judged(answer, "assert g() == 1", "f()", "assert g() == 1")
-    assert found[::2] == ["", ""]
-    assert "ended its process" in found[1]
+    messages = judge_answer(answer, "assert g() == 1", "f()", "assert g() == 1")
+    assert messages[::2] == ["", ""]
+    assert "ended its process" in messages[1]
 
 
 def test_a_test_that_loops_for_ever_over_an_answer_is_stopped():
     limits = Limits(submission=1, cell=0.5, call=0.5)
-    found = judged(
+    messages = judge_answer(
         "def f():\n    return 0", "assert f() == 0", "while f() < 1:\n    pass", limits=limits
     )
-    assert found[0] == ""
-    assert found[1]
+    assert messages[0] == ""
+    assert messages[1]
 
 
 def test_an_answer_too_large_for_the_wire_is_refused():
@@ -688,16 +702,16 @@ def test_an_answer_too_large_for_the_wire_is_refused():
         def g():
             return 1
     """)
-    found = judged(answer, "f()", "assert g() == 1", limits=Limits(message=1))
-    assert "sent" in found[0]
-    assert found[1] == ""
+    messages = judge_answer(answer, "f()", "assert g() == 1", limits=Limits(message=1))
+    assert "sent" in messages[0]
+    assert messages[1] == ""
 
 
 def test_the_same_seed_draws_the_same_cases():
     answer = "def f(x):\n    return x"
     test = "assert f(np.random.rand()) < 0.5"
-    found = [judged(answer, *[test] * 8, seed=seed) for seed in (1, 1, 2)]
-    assert found[0] == found[1] != found[2]
+    messages_by_run = [judge_answer(answer, *[test] * 8, seed=seed) for seed in (1, 1, 2)]
+    assert messages_by_run[0] == messages_by_run[1] != messages_by_run[2]
 
 
 def test_a_worker_starts_with_the_libraries_of_the_assignment():
@@ -707,22 +721,22 @@ def test_a_worker_starts_with_the_libraries_of_the_assignment():
     assert libraries_imported(Assignment("x", cells)) == ("numpy", "torch", "torch.nn")
 
 
-def test_imported_libraries_are_the_checkers_own():
-    solved = dedented("""
+def test_tests_use_the_checkers_own_libraries():
+    right_answer = dedented("""
         import numpy as np
         ### BEGIN SOLUTION
         def f():
             return 3
         ### END SOLUTION
     """)
-    cells = [solution("answer", solved), graded("t", "assert np.allclose(f(), 3)", 1)]
-    forged = dedented("""
+    cells = [solution("answer", right_answer), graded("t", "assert np.allclose(f(), 3)", 1)]
+    forged_answer = dedented("""
         import numpy as np
         np.allclose = lambda *a: True
         def f():
             return 4
     """)
-    for answer, points in ((solved, 1), (forged, 0)):
+    for answer, points in ((right_answer, 1), (forged_answer, 0)):
         handed_in = notebook(solution("answer", answer), cells[1])
         report = grade_submission(
             handed_in, Assignment("a", read_cells(notebook(*cells))), limits=LIMITS
@@ -730,13 +744,13 @@ def test_imported_libraries_are_the_checkers_own():
         assert report.points == points, report
 
 
-@pytest.mark.parametrize("thing", ["lambda: 0", "type('C', (), {})", "nn.ReLU()", "object()"])
-def test_what_is_no_value_is_no_truth(thing):
-    (found,) = judged(f"def f():\n    return {thing}", "assert f()")
-    assert "no truth value" in found
+@pytest.mark.parametrize("expression", ["lambda: 0", "type('C', (), {})", "nn.ReLU()", "object()"])
+def test_an_object_without_a_value_has_no_truth_value(expression):
+    (message,) = judge_answer(f"def f():\n    return {expression}", "assert f()")
+    assert "no truth value" in message
 
 
-def test_the_submission_forgets_what_the_test_has_forgotten():
+def test_the_worker_frees_objects_that_the_test_released():
     answer = HEAD + dedented("""
         import gc
         def alive():
@@ -745,40 +759,40 @@ def test_the_submission_forgets_what_the_test_has_forgotten():
     test = (
         "for _ in range(9):\n    head = Head(3, 2)\n    head(torch.ones(1, 3)).sum().backward()\n"
     )
-    assert holds(answer, test + "del head\nalive()\nassert alive() == 0, alive()")
+    assert passes_all(answer, test + "del head\nalive()\nassert alive() == 0, alive()")
 
 
-# --- the cases of a check, which go over all at once ----------------------------------------------
+# --- the cases of a check, which go over all at once --------------------------------------------
 
-TRIED = """\
+TRY_OUT_CELL = """\
 from attncourse.checks import exercises
 from attncourse.checks.trying.trials import try_out
-found = try_out(exercises()["mixing.mix"], mix, 7)
-kinds = [trial.outcome.kind for trial in found]
+trials = try_out(exercises()["mixing.mix"], mix, 7)
+kinds = [trial.outcome.kind for trial in trials]
 """
 
 
-def counted(third: str) -> str:
-    """``mix``, right but for what it does at its third call."""
+def mix_with_third_call(third_call: str) -> str:
+    """Return the source of a right ``mix`` that runs ``third_call`` first when called a third time."""
     return f"""\
 import os
 calls = []
 def mix(A, X):
     calls.append(1)
     if len(calls) == 3:
-        {third}
+        {third_call}
     return A @ X"""
 
 
 def test_cases_before_a_crash_keep_their_outcomes():
-    test = TRIED + (
+    test = TRY_OUT_CELL + (
         "assert kinds[:3] == ['value', 'value', 'raised'] and {*kinds[3:]} == {'raised'}, kinds\n"
-        "assert 'ended its process' in found[2].outcome.text, found[2]"
+        "assert 'ended its process' in trials[2].outcome.text, trials[2]"
     )
-    assert judged(counted("os._exit(0)"), test) == [""]
+    assert judge_answer(mix_with_third_call("os._exit(0)"), test) == [""]
 
 
-SLOW = """
+SLOW_SIGNATURE = """
 class Slow:
     def __call__(self):
         pass
@@ -791,30 +805,32 @@ class Slow:
 
 @pytest.mark.parametrize("third", ["while True: pass", "return Slow()"])
 def test_the_cases_after_one_that_hangs_are_not_tried(third):
-    """One hangs, too, whose value takes forever to look at."""
-    test = TRIED + (
+    """A call hangs, too, if looking at its value never ends."""
+    test = TRY_OUT_CELL + (
         "assert kinds[:3] == ['value', 'value', 'hung'] and {*kinds[3:]} == {'skipped'}, kinds\n"
         "assert np.allclose(mix(np.eye(2), np.ones((2, 3))), 1)"
     )
-    answer = counted(third) + SLOW
-    assert judged(answer, test, limits=Limits(call=0.5, grace=0.5)) == [""]
+    answer = mix_with_third_call(third) + SLOW_SIGNATURE
+    assert judge_answer(answer, test, limits=Limits(call=0.5, grace=0.5)) == [""]
 
 
-def test_a_case_tells_of_what_it_raised_and_of_what_it_changed():
-    answer = counted("raise KeyError('third')").replace("    return", "    X *= 2\n    return")
-    test = TRIED + (
+def test_a_case_reports_its_exception_and_its_changes():
+    answer = mix_with_third_call("raise KeyError('third')").replace(
+        "    return", "    X *= 2\n    return"
+    )
+    test = TRY_OUT_CELL + (
         dedented("""
             assert kinds[:4] == ['value', 'value', 'raised', 'value'], kinds
-            third = found[2].outcome
+            third = trials[2].outcome
             assert third.error is KeyError and 'third' in third.text, third
-            assert [trial.outcome.mutated for trial in found[:4]] == ['X', 'X', '', 'X'], found
+            assert [trial.outcome.mutated for trial in trials[:4]] == ['X', 'X', '', 'X'], trials
         """)
     )
-    assert judged(answer, test) == [""]
+    assert judge_answer(answer, test) == [""]
 
 
-def test_a_case_may_hand_over_functions():
-    """What is to be found out of them is found by calling them, here."""
+def test_a_case_may_pass_functions():
+    """The answer's process calls a proxy, and the function itself runs in the checker."""
     answer = """\
 def is_permutation_equivariant(function, X, atol=1e-9, rng=None):
     X = np.asarray(X)
@@ -824,12 +840,14 @@ def is_permutation_equivariant(function, X, atol=1e-9, rng=None):
         for p in orders
     )"""
     target = '"self_attention.is_permutation_equivariant"'
-    given = "from attncourse.checks import examine\n"
-    test = f"found = examine({target}, is_permutation_equivariant)\nassert found.earned, found"
-    assert judged(answer, test, given=given) == [""]
+    given_cell = "from attncourse.checks import examine\n"
+    test = (
+        f"verdict = examine({target}, is_permutation_equivariant)\nassert verdict.earned, verdict"
+    )
+    assert judge_answer(answer, test, given=given_cell) == [""]
 
 
-def test_the_functions_of_cases_end_with_these_cases():
+def test_functions_passed_by_cases_end_with_the_cases():
     answer = """\
 kept = []
 def is_permutation_equivariant(function, X, atol=1e-9, rng=None):
@@ -838,42 +856,44 @@ def is_permutation_equivariant(function, X, atol=1e-9, rng=None):
 def answer(X):
     return kept[0](X)"""
     target = '"self_attention.is_permutation_equivariant"'
-    given = "from attncourse.checks import examine\n"
-    test = f"found = examine({target}, is_permutation_equivariant)\nanswer(np.eye(2))"
-    (message,) = judged(answer, test, given=given)
-    assert message.startswith(OVER)
+    given_cell = "from attncourse.checks import examine\n"
+    test = f"examine({target}, is_permutation_equivariant)\nanswer(np.eye(2))"
+    (message,) = judge_answer(answer, test, given=given_cell)
+    assert message.startswith(FUNCTION_IS_OVER)
 
 
-def test_a_submission_that_says_much_is_quoted_in_part():
+def test_many_notes_are_shortened():
     cells = [solution("f", "def f():\n    return 1"), graded("t", "assert f() == 1", 1)]
-    much = [cell("!ls\n" * 3000), *(cell(f"raise ValueError({n})") for n in range(150))]
-    asked = Assignment("01_split", read_cells(notebook(*cells)))
-    report = grade_submission(notebook(cells[0], *much, cells[1]), asked, limits=LIMITS, seed=1)
+    cells_with_notes = [cell("!ls\n" * 3000), *(cell(f"raise ValueError({n})") for n in range(150))]
+    assignment = Assignment("01_split", read_cells(notebook(*cells)))
+    report = grade_submission(
+        notebook(cells[0], *cells_with_notes, cells[1]), assignment, limits=LIMITS, seed=1
+    )
     assert report.points == 1
     assert len(report.notes) < 250
     assert {"and 2900 notes more", "and 50 notes more"} <= {*report.notes}
 
 
-def test_a_modules_own_methods_have_no_say_in_what_it_is_given():
-    """The weights of a check are loaded and its parameters counted, whatever the class says."""
+def test_a_modules_own_methods_do_not_affect_its_weights():
+    """A check loads weights and counts parameters by torch's own methods, not by the class's."""
     right = TORCH_RIGHT["AttentionHead"] + "\n"
-    deaf = """\
+    raising_methods = """\
     def state_dict(self, *args, **kwargs):
         raise RuntimeError
     parameters = named_parameters = load_state_dict = state_dict
 """
-    test = 'found = examine("kqv.AttentionHead", AttentionHead)\nassert found.passed, found'
-    given = "from attncourse.checks import examine\n"
-    assert judged(right + deaf, test, given=given) == [""]
+    test = 'verdict = examine("kqv.AttentionHead", AttentionHead)\nassert verdict.passed, verdict'
+    given_cell = "from attncourse.checks import examine\n"
+    assert judge_answer(right + raising_methods, test, given=given_cell) == [""]
     extra = right.replace(
         "        self.W_q =", "        self.more = nn.Linear(3, 3)\n        self.W_q ="
     )
-    (message,) = judged(extra + deaf, test, given=given)
+    (message,) = judge_answer(extra + raising_methods, test, given=given_cell)
     assert "nobody asked for: more" in message
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("changes", "notes"),
     [
         ({}, ["project: the result is the expected one times 2"]),
         ({"symptom": ""}, ["project: values"]),
@@ -882,34 +902,39 @@ def test_a_modules_own_methods_have_no_say_in_what_it_is_given():
         ({"unwritten": True}, ["not attempted: project"]),
     ],
 )
-def test_a_wrong_answer_without_a_name_is_remarked(more, said):
+def test_a_wrong_answer_without_a_known_mistake_is_noted(changes, notes):
     symptom = "the result is the expected one times 2"
     verdict = {"target": "kqv.project", "failed": ["values"], "symptom": symptom}
-    verdict |= {"mistake": "", "reason": "", "unwritten": False, **more}
-    assert remarks(Findings((), {}), [verdict]) == said
+    verdict |= {"mistake": "", "reason": "", "unwritten": False, **changes}
+    assert remarks(Findings((), {}), [verdict]) == notes
 
 
-# --- a conversation with a process that does not keep to it ---------------------------------------
+# --- a conversation with a process that does not keep to it -------------------------------------
 
 
 @pytest.fixture
 def conversation():
-    """Makes a session and its other end, each of whose answers is frames put together of a request."""
+    """Return a function that makes a session and the worker's end of its socket.
+
+    Each of its arguments turns the next request into the frames that the worker answers.
+    """
     ends: list[socket.socket] = []
 
     def make(*answers):
-        ours, theirs = socket.socketpair()
-        ends.extend((ours, theirs))
+        checker_end, worker_end = socket.socketpair()
+        ends.extend((checker_end, worker_end))
 
-        def answer() -> None:
-            with theirs.makefile("rb") as stream:
-                for make in answers:
+        def answer_requests() -> None:
+            with worker_end.makefile("rb") as stream:
+                for make_frames in answers:
                     request, _ = unpack_frame(stream.read, 1 << 30)
-                    theirs.sendall(b"".join(pack_frame(frame, []) for frame in make(request)))
+                    worker_end.sendall(
+                        b"".join(pack_frame(frame, []) for frame in make_frames(request))
+                    )
 
         if answers:
-            threading.Thread(target=answer).start()
-        return Session(ours, LIMITS, Stopwatch(20), carry_seed=False), theirs
+            threading.Thread(target=answer_requests).start()
+        return Session(checker_end, LIMITS, Stopwatch(20), carry_seed=False), worker_end
 
     yield make
     for end in ends:
@@ -936,17 +961,17 @@ def test_a_second_reply_ends_the_conversation(conversation):
         session.values_of(["f"])
 
 
-def test_what_comes_unasked_ends_the_conversation(conversation):
-    session, theirs = conversation()
-    theirs.sendall(b"x")
+def test_an_unrequested_message_ends_the_conversation(conversation):
+    session, worker_end = conversation()
+    worker_end.sendall(b"x")
     with pytest.raises(Ended, match="not asked for"):
         session.values_of(["f"])
 
 
-def test_modules_that_nobody_asked_for_are_held_up_to_a_limit(conversation):
+def test_unrequested_modules_are_limited(conversation):
     empty = {"plain": {"d": []}, "tensors": {}, "children": {}}
-    told = {**empty, "transient": [], "bases": [], "padding": "x" * 300_000}
-    answers = [lambda r, n=n: [reply(r, modules={str(n): told})] for n in range(4)]
+    module = {**empty, "transient": [], "bases": [], "padding": "x" * 300_000}
+    answers = [lambda r, n=n: [reply(r, modules={str(n): module})] for n in range(4)]
     session, _ = conversation(*answers)
     session.limits = Limits(message=1)
     for _ in range(3):
@@ -958,30 +983,41 @@ def test_modules_that_nobody_asked_for_are_held_up_to_a_limit(conversation):
 def test_the_same_reply_to_the_same_case_is_judged_once(conversation):
     exercise = find_exercise("mixing.mix")
 
-    def tried(seed=11, **more) -> list:
-        told = {"kind": "value", "changed": [], "value": 7, "out": "", "over": False, "arrays": 0}
+    def outcomes_of(seed=11, **more) -> list:
+        case_reply = {
+            "kind": "value",
+            "changed": [],
+            "value": 7,
+            "out": "",
+            "over": False,
+            "arrays": 0,
+        }
 
         def answer(request):
             count = len(draw(exercise, seed))
-            return [{"id": request["id"], "replies": [told | more] * count}]
+            return [{"id": request["id"], "replies": [case_reply | more] * count}]
 
         return list(outcomes_from_replies(conversation(answer)[0], 1, exercise, seed))
 
-    def known(first: list, second: list) -> bool:
+    def are_same_objects(first: list, second: list) -> bool:
         return all(a is b for a, b in zip(first, second, strict=True))
 
-    first = tried()
-    assert known(first, tried())
-    assert [outcome.value for outcome in tried(value=8)] == [8] * len(first)
+    first = outcomes_of()
+    assert are_same_objects(first, outcomes_of())
+    assert [outcome.value for outcome in outcomes_of(value=8)] == [8] * len(first)
     argument = next(iter(inspect.signature(exercise.reference).parameters))
-    assert {outcome.mutated for outcome in tried(changed=[argument])} == {argument}
-    assert not known(first, tried(seed=12))  # other cases
-    assert not known(tried(out="text"), tried(out="text"))  # a test may read it
-    thing = {"o": {"h": 1, "kind": "object", "type": "T"}}
-    assert not known(tried(value=thing), tried(value=thing))  # it lives in one process
+    assert {outcome.mutated for outcome in outcomes_of(changed=[argument])} == {argument}
+    assert not are_same_objects(first, outcomes_of(seed=12))  # other cases
+    assert not are_same_objects(
+        outcomes_of(out="text"), outcomes_of(out="text")
+    )  # a test may read it
+    object_handle = {"o": {"h": 1, "kind": "object", "type": "T"}}
+    assert not are_same_objects(
+        outcomes_of(value=object_handle), outcomes_of(value=object_handle)
+    )  # it lives in one process
 
 
-def test_who_judges_starts_no_thread_to_say_that_it_still_runs(monkeypatch):
+def test_judging_starts_no_progress_thread(monkeypatch):
     def refuse(*args, **options):
         raise AssertionError("a thread")
 
@@ -991,23 +1027,28 @@ def test_who_judges_starts_no_thread_to_say_that_it_still_runs(monkeypatch):
     assert len(verdicts) == 1
 
 
-def test_the_driver_is_told_what_was_earned_before():
-    """But for what follows at once and may take no longer."""
-    theirs, ours = socket.socketpair()
-    with theirs, ours, theirs.makefile("rb") as stream:
-        lane_loop = LaneLoop(ours, ours, {"processes": 1})
+def test_announcements_carry_the_points_earned_so_far():
+    """A step that follows at once and may take as long is not announced, unless points came."""
+    driver_end, lane_end = socket.socketpair()
+    with driver_end, lane_end, driver_end.makefile("rb") as stream:
+        lane_loop = LaneLoop(lane_end, lane_end, {"processes": 1})
         for name, seconds in (("a", 5.0), ("b", 5.0), ("c", 9.0), ("d", 9.0)):
             lane_loop.announce(name, seconds)
         lane_loop.earned["points_mix"] = {"points": 2.0}
         lane_loop.announce("e", 9.0)
         lane_loop.announced_at -= 1
         lane_loop.announce("f", 9.0)
-        told = [unpack_frame(stream.read, 1 << 20)[0] for _ in range(4)]
-    assert [message["begins"] for message in told] == ["a", "c", "e", "f"]
-    assert [message["earned"] for message in told] == [{}, {}, {"points_mix": {"points": 2.0}}, {}]
+        announcements = [unpack_frame(stream.read, 1 << 20)[0] for _ in range(4)]
+    assert [message["begins"] for message in announcements] == ["a", "c", "e", "f"]
+    assert [message["earned"] for message in announcements] == [
+        {},
+        {},
+        {"points_mix": {"points": 2.0}},
+        {},
+    ]
 
 
-def test_an_unimportable_caller_is_the_authors_mistake(conversation):
+def test_an_unimportable_caller_raises_a_type_error(conversation):
     session, _ = conversation()
     case = Case((1,), use=lambda implementation, x: implementation(x))
     with pytest.raises(TypeError, match="none of the CALLERS"):
@@ -1015,38 +1056,38 @@ def test_an_unimportable_caller_is_the_authors_mistake(conversation):
 
 
 @pytest.mark.parametrize(
-    ("limits", "told"),
+    ("limits", "seconds"),
     [(Limits(), 5), (Limits().stretched(4), 5), (Limits(call=2).stretched(4), 2)],
 )
-def test_a_check_has_longer_on_a_slow_machine_and_says_so(conversation, limits, told):
-    """An exercise gives a call 5 s; where the limits give less, that."""
-    had = []
+def test_a_check_has_more_time_on_a_slow_machine(conversation, limits, seconds):
+    """A call has the exercise's 5 s or the limit, whichever is less, times the stretch."""
+    call_limits = []
 
-    def hangs(request):
-        had.append(request["limit"])
+    def hang(request):
+        call_limits.append(request["limit"])
         return [reply(request, kind="hung")]
 
-    session, _ = conversation(hangs)
+    session, _ = conversation(hang)
     session.limits, session.clock = limits, SimpleNamespace(used=time.monotonic)
     (outcome,) = outcomes_from_replies(session, 1, find_exercise("mixing.mix"), 7)
-    assert (outcome.kind, had) == ("hung", [told * limits.stretch])
-    assert session.overdue == f"a call did not end within {told} s of processor time"
+    assert (outcome.kind, call_limits) == ("hung", [seconds * limits.stretch])
+    assert session.overdue == f"a call did not end within {seconds} s of processor time"
 
 
 @pytest.mark.parametrize(
-    "asking",
+    "source",
     [
         "import urllib.request\nurllib.request.urlopen('https://example.org/a.csv')",
         "import requests\nrequests.get('https://example.org')",
     ],
 )
-def test_a_cell_is_told_that_there_is_no_network(asking):
+def test_a_note_says_that_there_is_no_network(source):
     right = solution("answer", "def f():\n    return 1")
     test = graded("t", "assert f() == 1", 1)
     assignment = Assignment("01_split", read_cells(notebook(right, test)))
-    data = notebook(cell(asking), cell("1 / 0"), right, test)
+    data = notebook(cell(source), cell("1 / 0"), right, test)
     report = grade_submission(data, assignment, limits=LIMITS, seed=7)
     assert report.points == 1
-    asked, divided = report.notes
-    assert asked.startswith("cell 1: there is no network where a notebook is graded: ")
-    assert divided == "cell 2: ZeroDivisionError: division by zero"
+    network_note, division_note = report.notes
+    assert network_note.startswith("cell 1: there is no network where a notebook is graded: ")
+    assert division_note == "cell 2: ZeroDivisionError: division by zero"

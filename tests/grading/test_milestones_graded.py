@@ -3,7 +3,7 @@
 import pytest
 
 from attncourse.grading.limits import Limits
-from helpers.judged_cells import judged
+from helpers.judged_cells import judge_answer
 
 REACH = "from attncourse.milestones.reaching import reach\n"
 RECALL = REACH + 'reach("recall", AttentionHead=AttentionHead)'
@@ -31,7 +31,7 @@ FORWARD = "return self.weights(x, mask) @ self.W_v(x)"
 
 
 def message(answer: str) -> str:
-    return judged(answer, RECALL, defines=("AttentionHead",), limits=Limits())[0]
+    return judge_answer(answer, RECALL, defines=("AttentionHead",), limits=Limits())[0]
 
 
 def test_right_parts_earn_a_milestone_wrong_ones_are_told_why():

@@ -1,4 +1,4 @@
-"""Whose a name is: marks are letters, one form is as good as another, and likeness is no answer."""
+"""Names identify people: marks count as letters, Unicode forms do not, similar names only ask."""
 
 from itertools import product
 from unicodedata import category, normalize
@@ -24,7 +24,7 @@ from helpers.platform_downloads import archive
 from helpers.small_course import NAME, make_course, small
 
 FILE = f"{NAME}.ipynb"
-NEAR = {  # pairs of people, in many scripts, whose names differ in marks or in likes of them alone
+NEAR_NAMES = {  # pairs of people whose names differ only in marks, in many scripts
     "Devanagari": ("करण शर्मा", "किरण शर्मा"),
     "Japanese": ("かき たなか", "かぎ たなか"),
     "Japanese, half": ("ハハ たなか", "ババ たなか"),
@@ -40,90 +40,93 @@ NEAR = {  # pairs of people, in many scripts, whose names differ in marks or in 
     "Tamil": ("கமல் ராஜ", "காமல் ராஜ"),
     "Cyrillic": ("Андрей Шел", "Андреи Шел"),
 }
-FORMS = ("NFC", "NFD")
+NORMAL_FORMS = ("NFC", "NFD")
 
 
-def canvas(first: str, last: str) -> str:
-    """Canvas' sortable name: small letters, without what is no word character in Ruby."""
+def canvas_name(first: str, last: str) -> str:
+    """Return Canvas' sortable name: lower case, only what Ruby has as a word character."""
     return "".join(c for c in f"{last}{first}".lower() if category(c)[0] in "LMN")
 
 
-def parted(name: str) -> tuple[str, str]:
+def first_and_last(name: str) -> tuple[str, str]:
     first, _, last = name.rpartition(" ")
     return first, last
 
 
-def people(*names: str, form: str = "NFC") -> Class:
-    made = {}
+def class_of_names(*names: str, form: str = "NFC") -> Class:
+    members = {}
     for n, name in enumerate(names):
-        first, last = (normalize(form, part) for part in parted(name))
-        made[f"s{n}"] = Member(Person(f"s{n}", last, first))
-    return Class(made, closed=True)
+        first, last = (normalize(form, part) for part in first_and_last(name))
+        members[f"s{n}"] = Member(Person(f"s{n}", last, first))
+    return Class(members, closed=True)
 
 
-@pytest.mark.parametrize(("ours", "theirs"), [*product(FORMS, FORMS)])
-@pytest.mark.parametrize("pair", NEAR.values(), ids=NEAR)
-def test_two_people_with_names_alike_are_two(pair, ours, theirs):
-    known = people(*pair, form=ours)
+@pytest.mark.parametrize(("roster_form", "platform_form"), [*product(NORMAL_FORMS, NORMAL_FORMS)])
+@pytest.mark.parametrize("pair", NEAR_NAMES.values(), ids=NEAR_NAMES)
+def test_two_people_with_similar_names_are_distinguished(pair, roster_form, platform_form):
+    known = class_of_names(*pair, form=roster_form)
     for n, name in enumerate(pair):
-        first, last = parted(normalize(theirs, name))
-        for said in (
+        first, last = first_and_last(normalize(platform_form, name))
+        for written in (
             f"{first} {last}",
             f"{last} {first}",
-            canvas(first, last),
+            canvas_name(first, last),
             f" {last}, {first}",
         ):
-            assert known.ids_by_name([said]) == {f"s{n}"}, said
+            assert known.ids_by_name([written]) == {f"s{n}"}, written
 
 
-@pytest.mark.parametrize(("ours", "theirs"), [*product(FORMS, FORMS)])
-@pytest.mark.parametrize("pair", NEAR.values(), ids=NEAR)
-def test_nobody_gets_the_work_of_somebody_called_alike(pair, ours, theirs):
-    for one, other in (pair, pair[::-1]):
-        known = people(one, form=ours)
-        name = normalize(theirs, other)
-        assert known.ids_by_name([name, canvas(*parted(name))]) == set()
-        assert known.ids_with_similar_name(name) == ["s0"]  # a question for a person
-        assert known.ids_meant_by(name) == set()
+@pytest.mark.parametrize(("roster_form", "platform_form"), [*product(NORMAL_FORMS, NORMAL_FORMS)])
+@pytest.mark.parametrize("pair", NEAR_NAMES.values(), ids=NEAR_NAMES)
+def test_a_similar_name_never_receives_the_work(pair, roster_form, platform_form):
+    for roster_name, platform_name in (pair, pair[::-1]):
+        known = class_of_names(roster_name, form=roster_form)
+        written = normalize(platform_form, platform_name)
+        assert known.ids_by_name([written, canvas_name(*first_and_last(written))]) == set()
+        assert known.ids_with_similar_name(written) == ["s0"]  # a question for a person
+        assert known.ids_meant_by(written) == set()
 
 
 @pytest.mark.parametrize("script", ["Devanagari", "Japanese", "German", "Turkish"])
-def test_collecting_asks_and_does_not_answer(script, tmp_path):
+def test_collecting_asks_about_a_similar_name(script, tmp_path):
     course = make_course(tmp_path / "course")
-    one, other = NEAR[script]
-    first, last = parted(one)
+    roster_name, platform_name = NEAR_NAMES[script]
+    first, last = first_and_last(roster_name)
     roster = tmp_path / "r.csv"
     head = "id,last_name,first_name,email"
     roster.write_text(f"{head}\nann,{last},{first},a@x.org\n")
-    path = f"{normalize('NFD', other)}_9_assignsubmission_file/{FILE}"
+    path = f"{normalize('NFD', platform_name)}_9_assignsubmission_file/{FILE}"
     zipped = archive(tmp_path / "d.zip", [(path, small())])
-    found = collect_downloads(course, NAME, [zipped], roster)
-    assert found.rows == []
-    (left,) = found.left
-    assert f"; is it ann? {SPELLING_HINT}" in left.reason
-    roster.write_text(f"{head},name\nann,{last},{first},a@x.org,{other}\n")  # which is the way out
+    collection = collect_downloads(course, NAME, [zipped], roster)
+    assert collection.rows == []
+    (left_out,) = collection.left
+    assert f"; is it ann? {SPELLING_HINT}" in left_out.reason
+    roster.write_text(
+        f"{head},name\nann,{last},{first},a@x.org,{platform_name}\n"
+    )  # as the question suggests
     assert [row.student for row in collect_downloads(course, NAME, [zipped], roster).rows] == [
         "ann"
     ]
-    two = f"{head}\nann,{last},{first},a@x.org\nbo,{parted(other)[1]},{parted(other)[0]},b@x.org\n"
-    roster.write_text(two)
-    both = [(path, small()), (f"{one}_8_assignsubmission_file/{FILE}", small("add = 1"))]
-    found = collect_downloads(course, NAME, [archive(tmp_path / "e.zip", both)], roster)
-    assert {row.student: row.owned.claim.number for row in found.rows} == {
+    other_first, other_last = first_and_last(platform_name)
+    two_members = f"{head}\nann,{last},{first},a@x.org\nbo,{other_last},{other_first},b@x.org\n"
+    roster.write_text(two_members)
+    files = [(path, small()), (f"{roster_name}_8_assignsubmission_file/{FILE}", small("add = 1"))]
+    collection = collect_downloads(course, NAME, [archive(tmp_path / "e.zip", files)], roster)
+    assert {row.student: row.owned.claim.number for row in collection.rows} == {
         "ann": "8",
         "bo": "9",
     }
 
 
-def test_a_capital_i_may_be_of_either_letter():
-    known = people("IŞIL KAYA", "İBRAHİM ÇELİK")
+def test_a_capital_i_matches_the_dotted_and_the_dotless_i():
+    known = class_of_names("IŞIL KAYA", "İBRAHİM ÇELİK")
     assert known.ids_by_name(["Işıl Kaya"]) == {"s0"}
     assert known.ids_by_name(["İbrahim Çelik"]) == known.ids_by_name(["ibrahim çelik"]) == {"s1"}
-    assert people("Işıl Kaya", "Işil Kaya").ids_by_name(["IŞIL KAYA"]) == {"s0", "s1"}
+    assert class_of_names("Işıl Kaya", "Işil Kaya").ids_by_name(["IŞIL KAYA"]) == {"s0", "s1"}
 
 
-def test_what_is_written_exactly_so_counts_first():
-    known = people("Mary Ann Lee", "Maryann Lee")
+def test_an_exact_spelling_counts_first():
+    known = class_of_names("Mary Ann Lee", "Maryann Lee")
     assert known.ids_by_name(["Mary Ann Lee"]) == {"s0"}
     assert known.ids_by_name(["Maryann Lee"]) == {"s1"}
     assert known.ids_by_name(["leemaryann"]) == {"s0", "s1"}  # nobody knows which
@@ -135,25 +138,25 @@ LETTERS = st.text(
 
 
 @given(LETTERS, st.sampled_from(["NFC", "NFD"]), st.sampled_from(["", " ", "-", "’", "."]))
-def test_form_capitals_and_signs_make_no_other_name(name, form, sign):
+def test_unicode_form_case_and_signs_do_not_matter(name, form, sign):
     written = normalize(form, sign.join((name[:1], name[1:], "x")))
     assert spellings(written) & spellings(normalize("NFC", name + "x"))
     assert "".join(name_parts(written.lower())) in spellings(written)
 
 
 @given(st.lists(LETTERS, min_size=1, max_size=6, unique_by=name_without_marks), LETTERS)
-def test_names_know_everybody_by_their_own_alone(names, asked):
+def test_a_name_index_finds_people_only_by_their_own_name(names, searched_name):
     known = NameIndex()
     for n, name in enumerate(names):
         known.add(str(n), name)
     for n, name in enumerate(names):
         if spellings(name):
             assert str(n) in known.people_called(normalize("NFD", name))
-    for found in known.people_called(asked):
-        assert spellings(asked) & spellings(names[int(found)])
+    for student in known.people_called(searched_name):
+        assert spellings(searched_name) & spellings(names[int(student)])
 
 
-def test_folders_are_called_as_people_are():
+def test_folder_names_are_made_of_peoples_names():
     assert folder_name_for(normalize("NFD", "Jürgen Groß")) == "jürgen-groß"
     assert folder_name_for("किरण शर्मा") == "किरण-शर्मा"
     assert folder_name_for("..Ada  Lovelace/") == "ada-lovelace"
@@ -164,12 +167,14 @@ def test_ids_are_compared_in_one_form():
     assert same_id("GROSS") != same_id("groß")
 
 
-@pytest.mark.parametrize("pair", NEAR.values(), ids=NEAR)
-def test_a_page_is_given_back_to_nobody_called_alike(pair):
-    one, other = pair
-    page = StudentPage(Person("ann", parted(one)[1], parted(one)[0]), b"1", "page")
-    for shown in (other, canvas(*parted(other))):
+@pytest.mark.parametrize("pair", NEAR_NAMES.values(), ids=NEAR_NAMES)
+def test_a_page_is_not_returned_to_a_similar_name(pair):
+    roster_name, platform_name = pair
+    page = StudentPage(
+        Person("ann", first_and_last(roster_name)[1], first_and_last(roster_name)[0]), b"1", "page"
+    )
+    for shown in (platform_name, canvas_name(*first_and_last(platform_name))):
         places = {Home(f"{shown}_9_assignsubmission_file/", shown, f"{shown}_9"): {b"2"}}
         assert owners_of(places, [page], {}) == {}
-    own = Home("p/", normalize("NFD", one), "k")
-    assert owners_of({own: {b"2"}}, [page], {}) == {"ann": own}
+    own_folder = Home("p/", normalize("NFD", roster_name), "k")
+    assert owners_of({own_folder: {b"2"}}, [page], {}) == {"ann": own_folder}

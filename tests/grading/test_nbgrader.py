@@ -1,4 +1,4 @@
-"""nbgrader itself, with this course's configuration, and `attncourse grade`: the same results."""
+"""nbgrader with this course's configuration, and ``attncourse grade``, give the same results."""
 
 import csv
 import json
@@ -41,34 +41,34 @@ from helpers.small_course import (
 pytestmark = pytest.mark.slow
 
 
-def nbgrader(course: Path, *arguments: str, status: int = 0) -> str:
-    ended, said = command(course, "nbgrader", *arguments)
-    assert ended == status, said
-    return said
+def run_nbgrader(course: Path, *arguments: str, status: int = 0) -> str:
+    returncode, output = command(course, "nbgrader", *arguments)
+    assert returncode == status, output
+    return output
 
 
-def attncourse(course: Path, *arguments: str) -> None:
-    ended, said = command(course, "attncourse", *arguments)
-    assert ended == 0, said
+def run_attncourse(course: Path, *arguments: str) -> None:
+    returncode, output = command(course, "attncourse", *arguments)
+    assert returncode == 0, output
 
 
-def exported(course: Path) -> dict[str, dict[str, tuple[float, float]]]:
-    """Each assignment's (score, maximum) by student in nbgrader's export."""
-    nbgrader(course, "export")
-    found: dict[str, dict[str, tuple[float, float]]] = {}
+def export_scores(course: Path) -> dict[str, dict[str, tuple[float, float]]]:
+    """Return (score, maximum) by student of each assignment in nbgrader's export."""
+    run_nbgrader(course, "export")
+    scores: dict[str, dict[str, tuple[float, float]]] = {}
     with (course / "grades.csv").open() as lines:
         for row in csv.DictReader(lines):
             marks = float(row["score"]), float(row["max_score"])
-            found.setdefault(row["assignment"], {})[row["student_id"]] = marks
-    return found
+            scores.setdefault(row["assignment"], {})[row["student_id"]] = marks
+    return scores
 
 
 def submit(course: Path, student: str, data: bytes, name: str = f"{NAME}.ipynb", **files) -> None:
-    place = course / "submitted" / student / NAME
-    place.mkdir(parents=True, exist_ok=True)
-    (place / name).write_bytes(data)
+    folder = course / "submitted" / student / NAME
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_bytes(data)
     for stem, text in files.items():
-        (place / stem.replace("_", ".")).write_text(text)
+        (folder / stem.replace("_", ".")).write_text(text)
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +77,7 @@ def course(tmp_path_factory) -> Path:
     folder = make_course(tmp_path_factory.mktemp("course"))
     shutil.copy(ROOT / "nbgrader_config.py", folder)
     (folder / "solutions" / NAME / f"{NAME}.py").write_text("# the answers\n")
-    nbgrader(folder, "generate_assignment", NAME, "--force")
+    run_nbgrader(folder, "generate_assignment", NAME, "--force")
     submit(folder, "solved", small())
     submit(folder, "released", (folder / "exercises" / NAME / f"{NAME}.ipynb").read_bytes())
     submit(folder, "partly", small(add="def add(a, b): return 0"))
@@ -85,22 +85,24 @@ def course(tmp_path_factory) -> Path:
     return folder
 
 
-EXPECTED = {"solved": (7, 7), "released": (0, 7), "partly": (5, 7), "half": (3, 7)}
+EXPECTED_SCORES = {"solved": (7, 7), "released": (0, 7), "partly": (5, 7), "half": (3, 7)}
 
 
 def test_an_assignments_second_notebook_is_read_once(tmp_path):
     folder = make_course(tmp_path) / "solutions" / NAME
     (folder / "more.ipynb").write_bytes(notebook(solution("add", RIGHT[0]), TESTS[1]))
-    places = SimpleNamespace(root=tmp_path, source_directory="", format_path=lambda *_: folder)
-    judge = SimpleNamespace(parent=SimpleNamespace(coursedir=places), follow_on=False)
+    course_directory = SimpleNamespace(
+        root=tmp_path, source_directory="", format_path=lambda *_: folder
+    )
+    judge = SimpleNamespace(parent=SimpleNamespace(coursedir=course_directory), follow_on=False)
     judge._assignments = {}
-    found = JudgeExporter.assignment(judge, NAME, "more")
-    assert [cell.grade_id for cell in found.cells] == ["add", "points_add"]
-    assert not found.follow_on
-    assert JudgeExporter.assignment(judge, NAME, "more") is found
+    assignment = JudgeExporter.assignment(judge, NAME, "more")
+    assert [cell.grade_id for cell in assignment.cells] == ["add", "points_add"]
+    assert not assignment.follow_on
+    assert JudgeExporter.assignment(judge, NAME, "more") is assignment
 
 
-def test_the_release_holds_the_notebook_alone_without_answers(course):
+def test_the_release_holds_only_the_notebook_without_answers(course):
     place = course / "exercises" / NAME
     assert [path.name for path in place.iterdir()] == [f"{NAME}.ipynb"]
     text = (place / f"{NAME}.ipynb").read_text()
@@ -110,26 +112,28 @@ def test_the_release_holds_the_notebook_alone_without_answers(course):
 
 
 def test_attncourse_and_nbgrader_give_the_same_grades(course):
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-W", "error", "-m", "attncourse.grading.cli", "grade", NAME],
         cwd=course,
         capture_output=True,
         text=True,
     )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert exported(course) == {NAME: EXPECTED}
-    nbgrader(course, "generate_feedback", NAME)
+    assert (process.returncode, process.stderr) == (0, "")
+    assert export_scores(course) == {NAME: EXPECTED_SCORES}
+    run_nbgrader(course, "generate_feedback", NAME)
     page = (course / "feedback" / "partly" / NAME / f"{NAME}.html").read_text()
     assert "1 of 2 points" in page
     assert "add(5, 6)" not in page
-    assert formgrader(course) == {s: (True, *points) for s, points in EXPECTED.items()}
+    assert formgrader_scores(course) == {
+        s: (True, *points) for s, points in EXPECTED_SCORES.items()
+    }
     shutil.rmtree(course / "autograded")
     (course / "gradebook.db").unlink()
     shutil.rmtree(course / "exercises")
-    nbgrader(course, "generate_assignment", NAME)
-    nbgrader(course, "autograde", NAME)
-    assert exported(course) == {NAME: EXPECTED}
-    nbgrader(course, "generate_feedback", NAME, "--force")
+    run_nbgrader(course, "generate_assignment", NAME)
+    run_nbgrader(course, "autograde", NAME)
+    assert export_scores(course) == {NAME: EXPECTED_SCORES}
+    run_nbgrader(course, "generate_feedback", NAME, "--force")
     page = (course / "feedback" / "solved" / NAME / f"{NAME}.html").read_text()
     assert "points_add" in page
     assert "add(5, 6)" not in page
@@ -138,32 +142,32 @@ def test_attncourse_and_nbgrader_give_the_same_grades(course):
 CHAPTERS = sorted(path.name for path in (ROOT / "solutions").iterdir() if path.is_dir())
 
 
-GRADED = """
+GRADE_CHAPTERS_SCRIPT = """
 from pathlib import Path
 from attncourse.grading.course.folders import find_assignment
 from attncourse.grading.nbgrader import steps
-judge, reports, found = steps.grade_submission, [], {}
+judge, reports, results = steps.grade_submission, [], {}
 def grade(*arguments, **options):
     reports.append(judge(*arguments, **options))
     return reports[-1]
 steps.grade_submission = grade
 for chapter in sorted(path.name for path in Path("solutions").iterdir()):
     assignment = find_assignment(Path(), chapter)
-    persons = sum(c.points for c in assignment.cells if c.grade and c.solution)
-    found[chapter] = {"most": assignment.maximum, "persons": persons}
+    manual_points = sum(c.points for c in assignment.cells if c.grade and c.solution)
+    results[chapter] = {"automatic": assignment.maximum, "manual": manual_points}
     for student in ("released", "solved"):
-        done = api.autograde(chapter, student)
-        assert done["success"], done["log"]
+        result = api.autograde(chapter, student)
+        assert result["success"], result["log"]
         (report,) = reports
-        found[chapter][student] = [report.points, *report.notes]
+        results[chapter][student] = [report.points, *report.notes]
         reports.clear()
-print(json.dumps(found))
+print(json.dumps(results))
 """
 
 
 @pytest.fixture(scope="module")
 def every_chapter(tmp_path_factory) -> tuple[dict, dict[str, dict[str, tuple[float, float]]]]:
-    """What the judge gives for each chapter's solved and released notebook, and nbgrader has."""
+    """Return the judge's results for each chapter, solved and released, and nbgrader's scores."""
     course = tmp_path_factory.mktemp("every")
     shutil.copy(ROOT / "nbgrader_config.py", course)
     for chapter in CHAPTERS:
@@ -175,33 +179,35 @@ def every_chapter(tmp_path_factory) -> tuple[dict, dict[str, dict[str, tuple[flo
             place.mkdir(parents=True)
             shutil.copy(ROOT / part / chapter / f"{chapter}.ipynb", place)
         record_assignment(find_gradebook(course), chapter)
-    return json.loads(with_api(course, GRADED).splitlines()[-1]), exported(course)
+    return json.loads(run_with_api(course, GRADE_CHAPTERS_SCRIPT).splitlines()[-1]), export_scores(
+        course
+    )
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_solved_chapters_earn_full_marks_and_released_ones_zero(every_chapter, chapter):
-    judged, graded = (found[chapter] for found in every_chapter)
-    most = judged["most"]
+    judged, graded = (results[chapter] for results in every_chapter)
+    automatic_points = judged["automatic"]
     assert judged["released"][0] == 0
-    assert judged["solved"] == [most]  # and no note
-    whole = most + judged["persons"]  # of which nobody has given the person's yet
-    assert graded == {"released": (0, whole), "solved": (most, whole)}
+    assert judged["solved"] == [automatic_points]  # and no note
+    all_points = automatic_points + judged["manual"]  # which nobody has given yet
+    assert graded == {"released": (0, all_points), "solved": (automatic_points, all_points)}
 
 
-def formgrader(course: Path) -> dict[str, tuple[bool, float, float]]:
-    """What nbgrader's formgrader lists: whether a student is graded, the score, the maximum."""
-    look = (
+def formgrader_scores(course: Path) -> dict[str, tuple[bool, float, float]]:
+    """Return the formgrader's list: if a student is graded, the score, the maximum."""
+    script = (
         f"rows = api.get_submissions({NAME!r})\n"
         "keys = ('autograded', 'score', 'max_score')\n"
         "print(json.dumps({r['student']: [r[k] for k in keys] for r in rows}))\n"
     )
-    rows = json.loads(with_api(course, look).splitlines()[-1])
+    rows = json.loads(run_with_api(course, script).splitlines()[-1])
     return {student: tuple(row) for student, row in rows.items()}
 
 
-def with_api(course: Path, lines: str) -> str:
-    """What a script says that has nbgrader's own interface, which the formgrader works through."""
-    start = (
+def run_with_api(course: Path, script: str) -> str:
+    """Return the output of a script with nbgrader's ``api``, through which the formgrader works."""
+    setup = (
         "import json, os\n"
         "from nbgrader.apps import NbGraderAPI\n"
         "from traitlets.config import Config, PyFileConfigLoader\n"
@@ -210,37 +216,37 @@ def with_api(course: Path, lines: str) -> str:
         "config.CourseDirectory.root = os.getcwd()\n"
         "api = NbGraderAPI(config=config)\n"
     )
-    ended, said = command(course, "python", start + lines)
-    assert ended == 0, said
-    return said
+    returncode, output = command(course, "python", setup + script)
+    assert returncode == 0, output
+    return output
 
 
-def test_both_find_the_gradebook_that_the_environment_names(tmp_path, monkeypatch):
-    made = make_course(tmp_path)
-    shutil.copy(ROOT / "nbgrader_config.py", made)
-    submit(made, "ada", small())
-    monkeypatch.setenv("ATTNCOURSE_DB", f"sqlite:///{made}/elsewhere.db")
-    attncourse(made, "release", NAME)
-    attncourse(made, "grade", NAME)
-    score, maximum = exported(made)[NAME]["ada"]
+def test_both_commands_use_the_environments_gradebook(tmp_path, monkeypatch):
+    course = make_course(tmp_path)
+    shutil.copy(ROOT / "nbgrader_config.py", course)
+    submit(course, "ada", small())
+    monkeypatch.setenv("ATTNCOURSE_DB", f"sqlite:///{course}/elsewhere.db")
+    run_attncourse(course, "release", NAME)
+    run_attncourse(course, "grade", NAME)
+    score, maximum = export_scores(course)[NAME]["ada"]
     assert score == maximum > 0
-    assert (made / "elsewhere.db").exists()
-    assert not (made / "gradebook.db").exists()
+    assert (course / "elsewhere.db").exists()
+    assert not (course / "gradebook.db").exists()
 
 
-# --- a class with everything in it, graded both ways ---------------------------------------------
+# --- a class with everything in it, graded both ways --------------------------------------------
 
 WRITTEN = cell("### BEGIN SOLUTION\nThe sum.\n### END SOLUTION", "written", code=False)
 WRITTEN["metadata"]["nbgrader"] |= {"grade": True, "solution": True, "points": 3}
 PLOT = cell("### BEGIN SOLUTION\nx = 1\n### END SOLUTION", "plot", grade=True, solution=True)
 PLOT["metadata"]["nbgrader"]["points"] = 2
 TASK = cell("Draw it on paper.", "task", code=False, task=True, points=4, locked=True)
-ASKED = "# YOUR CODE HERE\nraise NotImplementedError()"
-SETTINGS = """
+STUB_ANSWER = "# YOUR CODE HERE\nraise NotImplementedError()"
+JUDGE_SETTINGS = """
 c.JudgeExporter.timeout = 12
 c.AssignLatePenalties.plugin_class = "late_points.LatePoints"
 """
-PLUGIN = """
+LATE_PLUGIN = """
 from nbgrader.plugins import LateSubmissionPlugin
 
 
@@ -255,8 +261,10 @@ HOSTILE = (
 )
 
 
-def handed_in(add=RIGHT[0], twice=RIGHT[1], written="It is three.", plot="x = 2", *more) -> dict:
-    """A submission's notebook as a dict."""
+def submitted_notebook(
+    add=RIGHT[0], twice=RIGHT[1], written="It is three.", plot="x = 2", *more
+) -> dict:
+    """Return a submission's notebook as a dict."""
     mark = WRITTEN["metadata"]["nbgrader"]
     answers = (
         solution("add", add),
@@ -268,23 +276,23 @@ def handed_in(add=RIGHT[0], twice=RIGHT[1], written="It is three.", plot="x = 2"
     return json.loads(notebook(cell("# Small", code=False), TESTS[0], *answers, *TESTS[1:], *more))
 
 
-def data_of(**parts) -> bytes:
-    return json.dumps(handed_in(**parts), indent=1).encode()
+def submitted_data(**parts) -> bytes:
+    return json.dumps(submitted_notebook(**parts), indent=1).encode()
 
 
 def submit_everything(course: Path) -> None:
-    """One submission of each kind."""
-    whole = data_of()
-    unwritten = {"written": "YOUR ANSWER HERE", "plot": ASKED}
-    submit(course, "right", whole)
-    submit(course, "wrong", data_of(add="def add(a, b): return a - b", **unwritten))
-    submit(course, "stub", data_of(add=STUB, twice=STUB, **unwritten))
-    submit(course, "raises", data_of(twice="def twice(a):\n    return values / 0"))
-    submit(course, "crashes", data_of(twice="import os\nos.abort()"))
+    """Hand in one submission of each kind."""
+    right_data = submitted_data()
+    unwritten = {"written": "YOUR ANSWER HERE", "plot": STUB_ANSWER}
+    submit(course, "right", right_data)
+    submit(course, "wrong", submitted_data(add="def add(a, b): return a - b", **unwritten))
+    submit(course, "stub", submitted_data(add=STUB, twice=STUB, **unwritten))
+    submit(course, "raises", submitted_data(twice="def twice(a):\n    return values / 0"))
+    submit(course, "crashes", submitted_data(twice="import os\nos.abort()"))
     submit(
         course,
         "endless",
-        data_of(
+        submitted_data(
             twice=dedented("""
                 def twice(a):
                     while True:
@@ -293,46 +301,54 @@ def submit_everything(course: Path) -> None:
         ),
     )
     noise = "import sys, warnings\nwarnings.warn('w')\nprint('x', file=sys.stderr)"
-    submit(course, "noisy", data_of(twice=f"{RIGHT[1]}\n{noise}"))
-    submit(course, "bom", b"\xef\xbb\xbf" + whole)
-    submit(course, "crlf", whole.replace(b"\n", b"\r\n"))
-    submit(course, "truncated", whole[: len(whole) // 2])
+    submit(course, "noisy", submitted_data(twice=f"{RIGHT[1]}\n{noise}"))
+    submit(course, "bom", b"\xef\xbb\xbf" + right_data)
+    submit(course, "crlf", right_data.replace(b"\n", b"\r\n"))
+    submit(course, "truncated", right_data[: len(right_data) // 2])
     submit(course, "empty", b"")
     submit(course, "binary", bytes(range(256)))
-    old = nbformat.convert(nbformat.from_dict(handed_in()), 3)
-    submit(course, "version3", json.dumps(old).encode())
-    bare = handed_in()
-    for one in bare["cells"]:
-        del one["id"]
-    submit(course, "without-ids", json.dumps({**bare, "nbformat_minor": 4}).encode())
-    lost = handed_in()
-    for one in lost["cells"]:
-        one["metadata"] = {}
-    submit(course, "lost-metadata", json.dumps(lost).encode())
-    conflict = whole.decode().replace(
+    version_3 = nbformat.convert(nbformat.from_dict(submitted_notebook()), 3)
+    submit(course, "version3", json.dumps(version_3).encode())
+    without_ids = submitted_notebook()
+    for raw_cell in without_ids["cells"]:
+        del raw_cell["id"]
+    submit(course, "without-ids", json.dumps({**without_ids, "nbformat_minor": 4}).encode())
+    without_metadata = submitted_notebook()
+    for raw_cell in without_metadata["cells"]:
+        raw_cell["metadata"] = {}
+    submit(course, "lost-metadata", json.dumps(without_metadata).encode())
+    conflict = right_data.decode().replace(
         '   "source": "# Small",\n',
         '<<<<<<< HEAD\n   "source": "# Small",\n=======\n   "source": "# Big",\n>>>>>>> theirs\n',
     )
     submit(course, "conflict", conflict.encode())
-    without = handed_in()
-    without["cells"] = [c for c in without["cells"] if c["id"] not in ("points_add", "written")]
-    submit(course, "deleted", json.dumps(without).encode())
-    twofold = handed_in()
-    twofold["cells"] += [c for c in twofold["cells"] if c["id"] in ("points_add", "plot")]
-    submit(course, "duplicated", json.dumps(twofold).encode())
-    submit(course, "hostile", data_of(written=HOSTILE, plot="s = '</script>" + HOSTILE + "'"))
-    submit(course, "renamed", whole, name="my homework (2).ipynb")
-    submit(course, "copies", whole, name=f"{NAME} (1).ipynb")
+    with_deleted_cells = submitted_notebook()
+    with_deleted_cells["cells"] = [
+        c for c in with_deleted_cells["cells"] if c["id"] not in ("points_add", "written")
+    ]
+    submit(course, "deleted", json.dumps(with_deleted_cells).encode())
+    with_duplicates = submitted_notebook()
+    with_duplicates["cells"] += [
+        c for c in with_duplicates["cells"] if c["id"] in ("points_add", "plot")
+    ]
+    submit(course, "duplicated", json.dumps(with_duplicates).encode())
+    submit(
+        course, "hostile", submitted_data(written=HOSTILE, plot="s = '</script>" + HOSTILE + "'")
+    )
+    submit(course, "renamed", right_data, name="my homework (2).ipynb")
+    submit(course, "copies", right_data, name=f"{NAME} (1).ipynb")
     submit(course, "copies", b"{}", name=f"{NAME} (2).ipynb")
     os.utime(course / "submitted" / "copies" / NAME / f"{NAME} (2).ipynb", (1e9, 1e9))  # older
-    submit(course, "extended", whole, timestamp_txt="2030-01-03 02:00:00 UTC")
-    given = f"student,assignment,days\nextended,{NAME},2\n"
-    (course / "extensions.csv").write_text(given)
-    submit(course, "late", whole, timestamp_txt="2030-01-01 02:00:00 UTC")
-    submit(course, "in-time", whole, timestamp_txt="2029-12-31 02:00:00 UTC", page_html=HOSTILE)
+    submit(course, "extended", right_data, timestamp_txt="2030-01-03 02:00:00 UTC")
+    extensions = f"student,assignment,days\nextended,{NAME},2\n"
+    (course / "extensions.csv").write_text(extensions)
+    submit(course, "late", right_data, timestamp_txt="2030-01-01 02:00:00 UTC")
+    submit(
+        course, "in-time", right_data, timestamp_txt="2029-12-31 02:00:00 UTC", page_html=HOSTILE
+    )
 
 
-POINTS = {
+EXPECTED_POINTS = {
     **dict.fromkeys(("empty", "binary", "truncated", "stub"), 0),
     **dict.fromkeys(("raises", "crashes", "endless"), 3),
     "wrong": 5,
@@ -340,40 +356,44 @@ POINTS = {
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory) -> tuple[Path, Path]:
-    """The same class, graded with nbgrader in the first course and with ours in the second."""
-    theirs, ours = (tmp_path_factory.mktemp("way") / name for name in ("nbgrader", "attncourse"))
-    place = theirs / "solutions" / NAME
+def graded_courses(tmp_path_factory) -> tuple[Path, Path]:
+    """The same class, graded by nbgrader in the first course and by attncourse in the second."""
+    nbgrader_course, attncourse_course = (
+        tmp_path_factory.mktemp("way") / name for name in ("nbgrader", "attncourse")
+    )
+    place = nbgrader_course / "solutions" / NAME
     place.mkdir(parents=True)
     answers = (solution("add", RIGHT[0]), solution("twice", RIGHT[1]), WRITTEN, PLOT, TASK)
     source = notebook(cell("# Small", code=False), TESTS[0], *answers, *TESTS[1:])
     (place / f"{NAME}.ipynb").write_bytes(source)
-    config = (ROOT / "nbgrader_config.py").read_text() + SETTINGS
-    (theirs / "nbgrader_config.py").write_text(config)
-    (theirs / "late_points.py").write_text(PLUGIN)
-    nbgrader(theirs, "generate_assignment", NAME)
-    nbgrader(theirs, "db", "assignment", "add", NAME, "--duedate=2030-01-01 00:00:00 UTC")
-    submit_everything(theirs)
-    shutil.copytree(theirs, ours)
-    courses = theirs, ours
+    config = (ROOT / "nbgrader_config.py").read_text() + JUDGE_SETTINGS
+    (nbgrader_course / "nbgrader_config.py").write_text(config)
+    (nbgrader_course / "late_points.py").write_text(LATE_PLUGIN)
+    run_nbgrader(nbgrader_course, "generate_assignment", NAME)
+    run_nbgrader(
+        nbgrader_course, "db", "assignment", "add", NAME, "--duedate=2030-01-01 00:00:00 UTC"
+    )
+    submit_everything(nbgrader_course)
+    shutil.copytree(nbgrader_course, attncourse_course)
+    courses = nbgrader_course, attncourse_course
     regrade(*courses)
     for folder in courses:
-        nbgrader(folder, "generate_feedback", NAME)
+        run_nbgrader(folder, "generate_feedback", NAME)
     return courses
 
 
-def regrade(theirs: Path, ours: Path, *student: str) -> None:
-    nbgrader(theirs, "autograde", NAME, "--force", *student)
-    attncourse(ours, "grade", NAME, "--force", "--timeout", "12", *student)
+def regrade(nbgrader_course: Path, attncourse_course: Path, *student: str) -> None:
+    run_nbgrader(nbgrader_course, "autograde", NAME, "--force", *student)
+    run_attncourse(attncourse_course, "grade", NAME, "--force", "--timeout", "12", *student)
 
 
-def files(course: Path, step: str) -> dict[str, str]:
-    """What a step has written, by path; the times in it do not count."""
-    found = sorted(path for path in (course / step).rglob("*") if path.is_file())
-    return {str(path.relative_to(course)): path.read_text(encoding="utf-8") for path in found}
+def written_files(course: Path, step: str) -> dict[str, str]:
+    """Return the texts of the files that a step has written, by path."""
+    paths = sorted(path for path in (course / step).rglob("*") if path.is_file())
+    return {str(path.relative_to(course)): path.read_text(encoding="utf-8") for path in paths}
 
 
-def rows(course: Path, query: str) -> list[tuple]:
+def query_gradebook(course: Path, query: str) -> list[tuple]:
     connection = sqlite3.connect(course / "gradebook.db")
     try:
         return sorted(connection.execute(query).fetchall(), key=repr)
@@ -381,52 +401,58 @@ def rows(course: Path, query: str) -> list[tuple]:
         connection.close()
 
 
-PLACES = """join submitted_notebook n on n.id = x.notebook_id
+CELL_JOINS = """join submitted_notebook n on n.id = x.notebook_id
     join submitted_assignment s on s.id = n.assignment_id join base_cell c on c.id = x.cell_id"""
 GRADES = f"""select s.student_id, c.name, x.auto_score, x.manual_score, x.extra_credit,
-    x.needs_manual_grade from grade x {PLACES}"""
-COMMENTS = f"select s.student_id, c.name, x.auto_comment, x.manual_comment from comment x {PLACES}"
+    x.needs_manual_grade from grade x {CELL_JOINS}"""
+COMMENTS = (
+    f"select s.student_id, c.name, x.auto_comment, x.manual_comment from comment x {CELL_JOINS}"
+)
 PENALTIES = """select s.student_id, s.timestamp, s.extension, n.late_submission_penalty
     from submitted_notebook n join submitted_assignment s on s.id = n.assignment_id"""
 
 
-def test_every_submission_is_graded_as_it_deserves(both):
-    students = sorted(path.name for path in (both[0] / "submitted").iterdir())
-    for folder in both:
+def test_every_submission_gets_its_points(graded_courses):
+    students = sorted(path.name for path in (graded_courses[0] / "submitted").iterdir())
+    for folder in graded_courses:
         sums = dict.fromkeys(students, 0.0)
-        for student, _, points, *_ in rows(folder, GRADES):
+        for student, _, points, *_ in query_gradebook(folder, GRADES):
             sums[student] += points or 0
-        assert sums == {student: POINTS.get(student, 7) for student in students}
+        assert sums == {student: EXPECTED_POINTS.get(student, 7) for student in students}
 
 
 @pytest.mark.parametrize("query", [GRADES, COMMENTS, PENALTIES])
-def test_the_gradebooks_are_the_same(both, query):
-    theirs, ours = (rows(folder, query) for folder in both)
-    assert theirs == ours
-    assert len(theirs) >= 22
+def test_the_gradebooks_are_the_same(graded_courses, query):
+    nbgrader_rows, attncourse_rows = (query_gradebook(folder, query) for folder in graded_courses)
+    assert nbgrader_rows == attncourse_rows
+    assert len(nbgrader_rows) >= 22
 
 
-def test_the_graded_notebooks_are_the_same(both):
-    theirs, ours = (files(folder, "autograded") for folder in both)
-    assert sorted(theirs) == sorted(ours)
-    assert [path for path in theirs if theirs[path] != ours[path]] == []
-    assert {Path(path).name for path in theirs} == {f"{NAME}.ipynb", "timestamp.txt"}
+def test_the_graded_notebooks_are_the_same(graded_courses):
+    nbgrader_files, attncourse_files = (
+        written_files(folder, "autograded") for folder in graded_courses
+    )
+    assert sorted(nbgrader_files) == sorted(attncourse_files)
+    assert [path for path in nbgrader_files if nbgrader_files[path] != attncourse_files[path]] == []
+    assert {Path(path).name for path in nbgrader_files} == {f"{NAME}.ipynb", "timestamp.txt"}
 
 
-def test_the_feedback_is_the_same(both):
-    theirs, ours = (files(folder, "feedback") for folder in both)
-    assert sorted(theirs) == sorted(ours)
-    assert [path for path in theirs if theirs[path] != ours[path]] == []
-    pages = [path for path in theirs if path.endswith(".html")]
-    assert len(pages) == len(list((both[0] / "submitted").iterdir()))
+def test_the_feedback_is_the_same(graded_courses):
+    nbgrader_files, attncourse_files = (
+        written_files(folder, "feedback") for folder in graded_courses
+    )
+    assert sorted(nbgrader_files) == sorted(attncourse_files)
+    assert [path for path in nbgrader_files if nbgrader_files[path] != attncourse_files[path]] == []
+    pages = [path for path in nbgrader_files if path.endswith(".html")]
+    assert len(pages) == len(list((graded_courses[0] / "submitted").iterdir()))
 
 
-def test_feedback_tells_what_it_should_and_no_more(both):
-    pages = files(both[0], "feedback")
+def test_feedback_pages_show_remarks_and_no_secrets(graded_courses):
+    pages = written_files(graded_courses[0], "feedback")
     for path, text in pages.items():
         assert "add(5, 6)" not in text, path  # a hidden test
         assert "The sum." not in text, path  # the answer
-        assert str(both[0]) not in text, path
+        assert str(graded_courses[0]) not in text, path
         assert str(ROOT) not in text, path
         if path.endswith("html"):
             assert acts(text, "!", "html", "head", "body", "main", "meta", "title", "style") == []
@@ -440,10 +466,10 @@ def test_feedback_tells_what_it_should_and_no_more(both):
     assert "NameError" in page["raises"]
 
 
-def test_a_persons_scores_survive_grading_again(both):
-    score = "with api.gradebook as gradebook:\n"
+def test_manual_scores_survive_regrading(graded_courses):
+    script = "with api.gradebook as gradebook:\n"
     for student, grade_id, points in (("right", "written", 2.5), ("wrong", "points_add", 1.5)):
-        score += (
+        script += (
             f"    grade = gradebook.find_grade({grade_id!r}, {NAME!r}, {NAME!r}, {student!r})\n"
             f"    grade.manual_score, grade.extra_credit = {points}, 0.5\n"
             "    grade.needs_manual_grade = False\n"
@@ -451,42 +477,50 @@ def test_a_persons_scores_survive_grading_again(both):
             "    comment.manual_comment = '**Good**, but see <b>this</b>'\n"
             "    gradebook.db.commit()\n"
         )
-    for folder in both:
-        with_api(folder, score)
+    for folder in graded_courses:
+        run_with_api(folder, script)
     for student in ("right", "wrong"):
-        regrade(*both, "--student", student)
-    theirs, ours = (rows(folder, GRADES) for folder in both)
-    assert [row[:5] for row in theirs] == [row[:5] for row in ours]
+        regrade(*graded_courses, "--student", student)
+    nbgrader_rows, attncourse_rows = (query_gradebook(course, GRADES) for course in graded_courses)
+    assert [row[:5] for row in nbgrader_rows] == [row[:5] for row in attncourse_rows]
     for row in (("right", "written", None, 2.5, 0.5), ("wrong", "points_add", 1.0, 1.5, 0.5)):
-        assert (*row, 1) in theirs  # nbgrader has a person look again at every score
-        assert (*row, 0) in ours  # the answer is the one that was scored
-    assert rows(both[0], COMMENTS) == rows(both[1], COMMENTS)
-    assert exported(both[0]) == exported(both[1])
-    marks = exported(both[0])[NAME]
+        assert (*row, 1) in nbgrader_rows  # nbgrader has a person look again at every score
+        assert (*row, 0) in attncourse_rows  # the answer is the one that was scored
+    assert query_gradebook(graded_courses[0], COMMENTS) == query_gradebook(
+        graded_courses[1], COMMENTS
+    )
+    assert export_scores(graded_courses[0]) == export_scores(graded_courses[1])
+    marks = export_scores(graded_courses[0])[NAME]
     assert marks["right"] == (10, 16)
     assert marks["late"] == (5, 16)
     assert marks["extended"] == (5, 16)  # two hours after its own time
-    for folder in both:
-        nbgrader(folder, "generate_feedback", NAME, "--force", "--student", "right")
-    theirs, ours = (files(folder, f"feedback/right/{NAME}") for folder in both)
-    assert theirs == ours
-    assert "<strong>Good</strong>" in "".join(theirs.values())
+    for folder in graded_courses:
+        run_nbgrader(folder, "generate_feedback", NAME, "--force", "--student", "right")
+    nbgrader_files, attncourse_files = (
+        written_files(folder, f"feedback/right/{NAME}") for folder in graded_courses
+    )
+    assert nbgrader_files == attncourse_files
+    assert "<strong>Good</strong>" in "".join(nbgrader_files.values())
 
 
-def test_the_formgrader_grades_through_the_judge(both):
-    """Its button calls this; and what a changed submission earned is what it then shows."""
-    again = f"print(json.dumps(api.autograde({NAME!r}, 'renamed')))\n"
-    done = json.loads(with_api(both[0], again).splitlines()[-1])
-    assert done["success"], done["log"]
-    theirs, ours = (rows(folder, GRADES) for folder in both)
-    assert [row[:5] for row in theirs] == [row[:5] for row in ours]  # a person's scores: see above
-    assert [row for row in theirs if row[3] is None] == [row for row in ours if row[3] is None]
-    assert formgrader(both[0]) == formgrader(both[1])
+def test_the_formgrader_grades_through_the_judge(graded_courses):
+    """The formgrader's button calls ``autograde``; the list then shows the new points."""
+    script = f"print(json.dumps(api.autograde({NAME!r}, 'renamed')))\n"
+    result = json.loads(run_with_api(graded_courses[0], script).splitlines()[-1])
+    assert result["success"], result["log"]
+    nbgrader_rows, attncourse_rows = (query_gradebook(folder, GRADES) for folder in graded_courses)
+    assert [row[:5] for row in nbgrader_rows] == [
+        row[:5] for row in attncourse_rows
+    ]  # a person's scores: see above
+    assert [row for row in nbgrader_rows if row[3] is None] == [
+        row for row in attncourse_rows if row[3] is None
+    ]
+    assert formgrader_scores(graded_courses[0]) == formgrader_scores(graded_courses[1])
 
 
 @contextmanager
-def server(course: Path) -> Iterator[str]:
-    """A Jupyter server with the formgrader; its address, with the place for a path."""
+def formgrader_server(course: Path) -> Iterator[str]:
+    """Start a Jupyter server with the formgrader; yield its address with {} for the path."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -513,20 +547,22 @@ def server(course: Path) -> Iterator[str]:
         process.wait(120)
 
 
-def test_the_formgrader_runs_nothing_of_a_submission(both):
-    with server(both[0]) as address:
+def test_the_formgrader_runs_nothing_of_a_submission(graded_courses):
+    with formgrader_server(graded_courses[0]) as address:
         with urllib.request.urlopen(address.format(f"api/submissions/{NAME}"), timeout=60) as reply:
-            listed = {row["student"]: row for row in json.load(reply)}
-        assert listed["hostile"]["autograded"] is True
-        key = rows(both[0], "select n.id, s.student_id " + PENALTIES.split("penalty")[1])
-        (number,) = [number for number, student in key if student == "hostile"]
+            rows_by_student = {row["student"]: row for row in json.load(reply)}
+        assert rows_by_student["hostile"]["autograded"] is True
+        ids_with_students = query_gradebook(
+            graded_courses[0], "select n.id, s.student_id " + PENALTIES.split("penalty")[1]
+        )
+        (number,) = [number for number, student in ids_with_students if student == "hostile"]
         url = address.format(f"submissions/{number}/")
         with urllib.request.urlopen(url, timeout=60) as reply:
             page = reply.read().decode()
         if BROWSER is None:
             pytest.skip(ABSENT)
         flags = *FLAGS, "--dump-dom", "--virtual-time-budget=3000"
-        home = f"--user-data-dir={both[0] / 'profile'}"
+        home = f"--user-data-dir={graded_courses[0] / 'profile'}"
         shown = subprocess.check_output([BROWSER, *flags, home, url], text=True)
     notebook = page[page.rindex('id="notebook-container"') : page.rindex("</main>")]
     assert HOSTILE.split("\n")[0] in Markup(notebook).text.replace("\u200b", "")
@@ -538,44 +574,48 @@ def test_the_formgrader_runs_nothing_of_a_submission(both):
 def test_nothing_is_graded_without_a_sandbox(tmp_path):
     make_course(tmp_path, first=small(), second=small())
     shutil.copy(ROOT / "nbgrader_config.py", tmp_path)
-    nbgrader(tmp_path, "generate_assignment", NAME, "--force")
+    run_nbgrader(tmp_path, "generate_assignment", NAME, "--force")
     earlier = tmp_path / "autograded" / "first" / NAME / f"{NAME}.ipynb"
     earlier.parent.mkdir(parents=True)
     earlier.write_text("what an earlier run made")
-    call = f"print(api.autograde({NAME!r}, '*')['log'])\n"
-    jailless = (
+    autograde = f"print(api.autograde({NAME!r}, '*')['log'])\n"
+    without_jail = (
         "from attncourse.grading.jail import layers\n"
         "from attncourse.grading.nbgrader import steps\n"
         "lost = layers.Layer('own world', False, True, 'not here', 'switch it on')\n"
         "steps.missing_required_layers = lambda: [lost]\n"
     )
-    said = with_api(tmp_path, jailless + call)
-    (line,) = [line for line in said.splitlines() if line.startswith("[ERROR]")]
+    output = run_with_api(tmp_path, without_jail + autograde)
+    (line,) = [line for line in output.splitlines() if line.startswith("[ERROR]")]
     assert line.startswith("[ERROR] grading stopped: no jail: own world: not here; switch it on")
     assert "unsafe_no_sandbox" in line
     assert earlier.read_text() == "what an earlier run made"
-    assert rows(tmp_path, GRADES) == []
-    refuse = (
+    assert query_gradebook(tmp_path, GRADES) == []
+    with_refusing_judge = (
         "from attncourse.grading.errors import UserError\n"
         "def grade(*arguments, sandbox=True, **options):\n"
         "    raise UserError(f'sandbox={sandbox}: no room')\n"
         "steps.grade_submission = grade\n"
     )
-    unsafe = "config.JudgeExporter.unsafe_no_sandbox = True\napi = NbGraderAPI(config=config)\n"
-    said = with_api(tmp_path, jailless + unsafe + refuse + call)  # as any other refusal would
-    lines = [line for line in said.splitlines() if line.startswith("[ERROR]")]
+    without_sandbox = (
+        "config.JudgeExporter.unsafe_no_sandbox = True\napi = NbGraderAPI(config=config)\n"
+    )
+    output = run_with_api(
+        tmp_path, without_jail + without_sandbox + with_refusing_judge + autograde
+    )  # as any other refusal would
+    lines = [line for line in output.splitlines() if line.startswith("[ERROR]")]
     assert lines == ["[ERROR] grading stopped: sandbox=False: no room"]
-    assert "Traceback" not in said
-    assert [row for row in rows(tmp_path, GRADES) if row[2] is not None] == []
+    assert "Traceback" not in output
+    assert [row for row in query_gradebook(tmp_path, GRADES) if row[2] is not None] == []
 
 
-def test_cells_new_to_the_gradebook_are_entered_and_told(tmp_path):
+def test_cells_new_to_the_gradebook_are_reported(tmp_path):
     make_course(tmp_path, first=small())
     shutil.copy(ROOT / "nbgrader_config.py", tmp_path)
-    nbgrader(tmp_path, "generate_assignment", NAME, "--force")
+    run_nbgrader(tmp_path, "generate_assignment", NAME, "--force")
     changed = json.loads(small())
     changed["cells"].append(json.loads(json.dumps(TESTS[1]).replace("points_add", "points_new")))
     (tmp_path / "solutions" / NAME / f"{NAME}.ipynb").write_text(json.dumps(changed))
-    said = nbgrader(tmp_path, "autograde", NAME)
-    assert "points_new is new, 2 points" in said
-    assert ("first", "points_new", 2.0) in [row[:3] for row in rows(tmp_path, GRADES)]
+    output = run_nbgrader(tmp_path, "autograde", NAME)
+    assert "points_new is new, 2 points" in output
+    assert ("first", "points_new", 2.0) in [row[:3] for row in query_gradebook(tmp_path, GRADES)]

@@ -6,18 +6,18 @@ from dataclasses import replace
 from attncourse.grading.driver.command import write_and_list_changes
 from attncourse.grading.driver.regraded import CHANGED_POINTS_FILE, PointChange, changes_between
 from attncourse.grading.report import CellResult
-from helpers.small_class import made, run
+from helpers.small_class import make_report, run
 from helpers.small_course import NAME, RIGHT, TESTS, graded, make_course, notebook, small, solution
 
 
 def test_cells_with_other_points_are_told_with_the_reason():
-    before, now = made("ada", 2, 1, 4), made("ada", 2, 0, 4)
+    before, now = make_report("ada", 2, 1, 4), make_report("ada", 2, 0, 4)
     assert changes_between(before, now)[0][:4] == ("ada", "hidden_add", 1, 0)
     assert changes_between(before, before) == changes_between(None, now) == []
 
 
 def test_a_new_test_that_gives_nothing_changes_nothing():
-    before, now = made("ada", 2, 1, 4), made("ada", 2, 1, 4)
+    before, now = make_report("ada", 2, 1, 4), make_report("ada", 2, 1, 4)
     cells = {"own_one": CellResult(0.0, 5.0, "failed"), "own_two": CellResult(2.0, 5.0, "half")}
     now = replace(now, cells=now.cells | cells)
     assert [change[1:4] for change in changes_between(before, now)] == [("own_two", 0.0, 2.0)]

@@ -10,7 +10,7 @@ from attncourse.grading.driver.rehearsal import rehearse_assignment
 from attncourse.grading.errors import UserError
 from exercises import require_passing
 from helpers.project import ROOT
-from helpers.small_class import made, refuses, run
+from helpers.small_class import make_report, refuses, run
 from helpers.small_course import NAME, RIGHT, TESTS, graded, make_course, notebook, small, solution
 from helpers.written_question import SOLVED, with_answer
 
@@ -43,7 +43,7 @@ def test_a_question_that_a_person_grades_stops_no_release(tmp_path):
 
 
 def test_a_rehearsal_that_did_not_end_proves_nothing_of_a_test(tmp_path, monkeypatch):
-    cut = made("", 0, 0, 0, status="interrupted", attention=("its time was up",))
+    cut = make_report("", 0, 0, 0, status="interrupted", attention=("its time was up",))
     monkeypatch.setattr(rehearsal, "grade_submission", lambda *given, **options: cut)
     with pytest.raises(UserError, match=r"its time was up\. Try again; --untested releases it"):
         rehearse_assignment(make_course(tmp_path), NAME)

@@ -1,4 +1,4 @@
-"""Reports: their format, the class at a glance, and the page."""
+"""Reports keep to their format, and a class's summary and page are made of them."""
 
 import io
 import itertools
@@ -58,18 +58,18 @@ from helpers.project import ROOT
 from helpers.small_class import (
     MAXIMA,
     NAME,
-    made,
+    make_report,
+    mistake_fields,
     refuses,
     run,
-    seen,
     write_gradebook,
     write_reports,
 )
 from helpers.small_course import STUB, TESTS, notebook, small
 from helpers.small_course import solution as answer
 
-NOTHING = "nothing handed in"
-SMALL = Assignment(NAME, read_cells(small()))
+NOTHING_HANDED_IN = "nothing handed in"
+SMALL_ASSIGNMENT = Assignment(NAME, read_cells(small()))
 HOSTILE = (
     "<script>alert(1)</script>\"'><img src=//evil.example/x onerror=alert(1)>\x00\x1b[31m\u202e"
 )
@@ -88,43 +88,43 @@ SUBMISSIONS = {
 
 @pytest.mark.parametrize("name", SUBMISSIONS)
 def test_real_reports_keep_to_the_schema(name):
-    report = grade_submission(SUBMISSIONS[name], SMALL, student="ada")
+    report = grade_submission(SUBMISSIONS[name], SMALL_ASSIGNMENT, student="ada")
     content = json.loads(json.dumps(to_json(report)))
     jsonschema.Draft202012Validator(schema.report_schema()).validate(content)
     assert report_from_json(content) == report
 
 
-def test_the_schemas_file_is_what_the_classes_say():
-    """Else: python tools/report_format.py --write."""
+def test_the_schema_file_agrees_with_the_classes():
+    """If this fails, run ``python tools/report_format.py --write``."""
     assert json.loads(schema.PATH.read_text("utf-8")) == schema.report_schema()
 
 
-def test_a_verdict_in_a_report_has_its_classs_fields():
+def test_a_reported_verdict_has_the_fields_of_its_class():
     verdict = examine("kqv.project", lambda x, w: 2 * x @ w)
     assert not verdict.passed
-    told = describe_verdict(verdict, "points_project")
-    assert told.keys() == ReportedVerdict.__annotations__.keys()
-    for criterion in told["criteria"]:
+    fields = describe_verdict(verdict, "points_project")
+    assert fields.keys() == ReportedVerdict.__annotations__.keys()
+    for criterion in fields["criteria"]:
         assert criterion.keys() == ReportedCriterion.__annotations__.keys()
 
 
 def test_the_schema_describes_every_field_and_refuses_others():
-    found = schema.report_schema()
-    jsonschema.Draft202012Validator.check_schema(found)
-    content = json.loads(json.dumps(to_json(made("ada", 2, 1, 4))))
-    assert found["properties"]["schema"]["const"] == SCHEMA
-    assert found["$id"] == f"urn:attncourse:report:{SCHEMA}"
-    assert set(found["properties"]) == set(found["required"]) == set(content)
-    validator = jsonschema.Draft202012Validator(found)
+    report_schema = schema.report_schema()
+    jsonschema.Draft202012Validator.check_schema(report_schema)
+    content = json.loads(json.dumps(to_json(make_report("ada", 2, 1, 4))))
+    assert report_schema["properties"]["schema"]["const"] == SCHEMA
+    assert report_schema["$id"] == f"urn:attncourse:report:{SCHEMA}"
+    assert set(report_schema["properties"]) == set(report_schema["required"]) == set(content)
+    validator = jsonschema.Draft202012Validator(report_schema)
     assert validator.is_valid(content)
-    for wrong in (
+    for change in (
         {"status": "fine"},
         {"schema": SCHEMA + 1},
         {"cells": {"points_add": {"points": "2", "maximum": 2, "message": ""}}},
         {"mistakes": [["kqv.project"]]},
         {"grade": 1.0},
     ):
-        assert not validator.is_valid({**content, **wrong})
+        assert not validator.is_valid({**content, **change})
 
 
 def test_the_table_of_the_format_has_a_row_for_every_field():
@@ -135,7 +135,7 @@ def test_the_table_of_the_format_has_a_row_for_every_field():
     assert "| |" not in schema.markdown()
 
 
-def test_one_point_is_one_point_wherever_it_is_said():
+def test_one_point_is_written_in_the_singular():
     assert [count(n, "point") for n in (0, 0.5, 1, 1.0, 2)] == [
         "0 points",
         "0.5 points",
@@ -144,23 +144,23 @@ def test_one_point_is_one_point_wherever_it_is_said():
         "2 points",
     ]
     cells = {"small.add": CellResult(0, 1, NOT_ATTEMPTED), "small.twice": CellResult(0, 1, "no")}
-    one = Report("ada", NAME, "graded", cells)
-    said = own_verdicts(replace(one, cells={**cells, "small.one": CellResult(1, 1)}))
+    report = Report("ada", NAME, "graded", cells)
+    texts = own_verdicts(replace(report, cells={**cells, "small.one": CellResult(1, 1)}))
     single = Report("ada", NAME, "graded", {"points_add": CellResult(1, 1)})
-    summary = Summary(a_class(single))
-    said += (
-        own_verdicts(single) + printed(at_a_glance(summary)) + class_page(summary) + summary.fullest
+    summary = Summary(class_of_reports(single))
+    texts += (
+        own_verdicts(single) + render(at_a_glance(summary)) + class_page(summary) + summary.fullest
     )
-    said += lateness_in_words(60, 1) + " ".join(changes_of_cells({}, {"add": ("", 1.0)}))
-    said += " ".join(changes_of_cells({"add": ("", 1.0)}, {}))
-    assert len(re.findall(r"\b1 point\b", said)) > 8
-    assert not re.search(r"\b1 points", said)
+    texts += lateness_in_words(60, 1) + " ".join(changes_of_cells({}, {"add": ("", 1.0)}))
+    texts += " ".join(changes_of_cells({"add": ("", 1.0)}, {}))
+    assert len(re.findall(r"\b1 point\b", texts)) > 8
+    assert not re.search(r"\b1 points", texts)
 
 
 # --- figures ----------------------------------------------------------------------------------
 
 
-def a_class(*reports: Report) -> ClassResults:
+def class_of_reports(*reports: Report) -> ClassResults:
     results = [
         StudentResult(
             Person(r.student),
@@ -183,17 +183,17 @@ def a_class(*reports: Report) -> ClassResults:
 def test_every_score_is_in_one_bin(scores, maximum):
     scores = [min(score, maximum) for score in scores]
     bins = list(histogram(scores, maximum))
-    assert sum(b.count for b in bins) == len(scores)
+    assert sum(score_bin.count for score_bin in bins) == len(scores)
     assert len(bins) <= 11
     assert bins[0].low == 0
-    assert all(a.low < b.low for a, b in itertools.pairwise(bins))
-    for b, following in zip(bins, [*bins[1:], None], strict=True):
-        above = following.low if following else math.inf
-        assert b.count == sum(b.low <= score < above for score in scores)
+    assert all(a.low < score_bin.low for a, score_bin in itertools.pairwise(bins))
+    for score_bin, next_bin in zip(bins, [*bins[1:], None], strict=True):
+        upper = next_bin.low if next_bin else math.inf
+        assert score_bin.count == sum(score_bin.low <= score < upper for score in scores)
 
 
 @given(st.lists(st.integers(0, 100), min_size=1, max_size=30))
-def test_quartiles_are_what_the_textbook_says(scores):
+def test_quartiles_surround_the_median(scores):
     low, middle, high = quartiles(scores)
     assert middle == statistics.median(scores)
     assert min(scores) <= low <= middle <= high <= max(scores)
@@ -203,45 +203,55 @@ def test_quartiles_are_what_the_textbook_says(scores):
     ("waiting", "shown"), [(0, "50%"), (1, "33%"), (2, "0%"), (3, "–"), (4, "–")]
 )
 def test_an_exercise_has_shares_once_most_of_it_is_scored(waiting, shown):
-    """Of four answers the first two are right; those that wait do not count."""
-    twice = [
+    """Of four answers the first two are right; those not yet scored do not count."""
+    results = [
         StudentResult(
             *(Person(str(n)), NAME, "graded", {"points_twice": CellResult(4 * (n < 2), 4)}),
             waiting=("points_twice",) if n < waiting else (),
         )
         for n in range(4)
     ]
-    summary = Summary(ClassResults(NAME, tuple(twice)))
+    summary = Summary(ClassResults(NAME, tuple(results)))
     assert summary.exercises[0].shares[0] == shown
-    assert re.search(rf"twice +4 +{shown} ", printed(at_a_glance(summary)))
+    assert re.search(rf"twice +4 +{shown} ", render(at_a_glance(summary)))
     assert f'<td class="number">{shown}</td>' in class_page(summary)
 
 
-def failing(cell: str = "points_add", **more) -> dict:
-    """A verdict on a failure without a name."""
-    kept = {"cell": cell, "target": "small.add", "mistake": "", "failed": ["sums"]}
-    return kept | {"symptom": "", "reason": "is 3, not 4", "unwritten": False} | more
+def failed_verdict(cell: str = "points_add", **changes) -> dict:
+    """Return a verdict on a failure without a known mistake."""
+    verdict = {"cell": cell, "target": "small.add", "mistake": "", "failed": ["sums"]}
+    return verdict | {"symptom": "", "reason": "is 3, not 4", "unwritten": False} | changes
 
 
-def test_failures_without_a_name_are_counted():
-    lost = {"points_add": CellResult(0, 2, "is 3"), "hidden_add": CellResult(0, 1, "a hidden test")}
-    plain = {"points_twice": CellResult(0, 4, "AssertionError: is 3, not 4\n> line 2")}
-    only = {"points_add": CellResult(2, 2), "hidden_add": CellResult(0, 1, "a hidden test failed")}
+def test_failures_without_a_known_mistake_are_counted():
+    lost_cells = {
+        "points_add": CellResult(0, 2, "is 3"),
+        "hidden_add": CellResult(0, 1, "a hidden test"),
+    }
+    failed_assertion = {"points_twice": CellResult(0, 4, "AssertionError: is 3, not 4\n> line 2")}
+    failed_hidden_test = {
+        "points_add": CellResult(2, 2),
+        "hidden_add": CellResult(0, 1, "a hidden test failed"),
+    }
     reports = [
-        Report("ada", NAME, "graded", lost, verdicts=(failing(),)),
-        Report("bob", NAME, "graded", lost, verdicts=(failing(reason="is 7, not 8"),) * 2),
-        Report("cy", NAME, "graded", lost, verdicts=(failing(symptom="transposed"),)),
-        Report("dot", NAME, "graded", lost, verdicts=(failing(unwritten=True),)),
-        Report("eve", NAME, "graded", plain),
-        Report("fay", NAME, "graded", only),
-        Report("gus", NAME, "graded", lost, **seen("small.add", "adds twice")),
-        Report("hal", NAME, "unreadable", plain),
-        Report("ida", NAME, "graded", lost, verdicts=(failing("hidden_add", failed=[]),)),
+        Report("ada", NAME, "graded", lost_cells, verdicts=(failed_verdict(),)),
+        Report(
+            "bob", NAME, "graded", lost_cells, verdicts=(failed_verdict(reason="is 7, not 8"),) * 2
+        ),
+        Report("cy", NAME, "graded", lost_cells, verdicts=(failed_verdict(symptom="transposed"),)),
+        Report("dot", NAME, "graded", lost_cells, verdicts=(failed_verdict(unwritten=True),)),
+        Report("eve", NAME, "graded", failed_assertion),
+        Report("fay", NAME, "graded", failed_hidden_test),
+        Report("gus", NAME, "graded", lost_cells, **mistake_fields("small.add", "adds twice")),
+        Report("hal", NAME, "unreadable", failed_assertion),
+        Report(
+            "ida", NAME, "graded", lost_cells, verdicts=(failed_verdict("hidden_add", failed=[]),)
+        ),
     ]
-    found = [from_report(Person(r.student), NAME, r) for r in reports]
-    summary = Summary(ClassResults(NAME, tuple(found)))
-    counted = [(m.exercise, m.name, m.students) for m in summary.failures]
-    assert counted == [
+    results = [from_report(Person(r.student), NAME, r) for r in reports]
+    summary = Summary(ClassResults(NAME, tuple(results)))
+    failures = [(m.exercise, m.name, m.students) for m in summary.failures]
+    assert failures == [
         ("add", "fails at: sums", 2),
         ("add", "a hidden test failed", 1),
         ("add", "is 3", 1),
@@ -250,88 +260,90 @@ def test_failures_without_a_name_are_counted():
         ("twice", "AssertionError: is 3, not 4", 1),
     ]
     assert summary.failures[0].explanation == "is 3, not 4"
-    text = printed(at_a_glance(summary))
+    text = render(at_a_glance(summary))
     assert "failures without a name" in text
     assert " add: transposed" in text
     assert "Failures without a name</h2>" in class_page(summary)
 
 
-def printed(what, width: int = 80) -> str:
+def render(renderable, width: int = 80) -> str:
     console = Console(width=width, file=io.StringIO(), force_terminal=False)
-    console.print(what, crop=False)
+    console.print(renderable, crop=False)
     return console.file.getvalue()
 
 
-LONG = "scaled_dot_product_attention"
+LONG_NAME = "scaled_dot_product_attention"
 
 
 def test_a_class_table_has_a_line_for_each_finding():
-    named = seen(f"kqv.{LONG}", "masked after the softmax, not renormalised")
+    named = mistake_fields(f"kqv.{LONG_NAME}", "masked after the softmax, not renormalised")
     words = " ".join(["scores"] * 30)
-    notes = (f"{LONG}: {words} end", "two\nlines")
+    notes = (f"{LONG_NAME}: {words} end", "two\nlines")
     reports = [
-        made("a-student-with-a-rather-long-name-" * 2, 2, 1, 4),
-        made("bob", 0, 0, 4, notes=notes, **named),
-        made("cy", 0, 0, 0, notes=tuple(f"note {n}" for n in range(9))),
+        make_report("a-student-with-a-rather-long-name-" * 2, 2, 1, 4),
+        make_report("bob", 0, 0, 4, notes=notes, **named),
+        make_report("cy", 0, 0, 0, notes=tuple(f"note {n}" for n in range(9))),
     ]
-    lines = [line.rstrip() for line in printed(class_table(reports, 80)).rstrip().splitlines()]
+    lines = [line.rstrip() for line in render(class_table(reports, 80)).rstrip().splitlines()]
     assert lines[2] == f" {reports[0].student}   7 / 7"
     assert lines[3].split() == ["bob", "4", "/", "7"]
-    assert lines[4] == f"   {LONG}: masked after the softmax, not renormalised"
-    assert lines[5].startswith(f"   {LONG}: scores")
+    assert lines[4] == f"   {LONG_NAME}: masked after the softmax, not renormalised"
+    assert lines[5].startswith(f"   {LONG_NAME}: scores")
     assert lines[5].endswith(" scores …")
     assert len(lines[5]) <= 80
     assert lines[6] == "   two lines"
     assert lines[8:] == [*(f"   note {n}" for n in range(5)), "   and 4 more"]
-    wide = printed(class_table(reports, MAX_LINE_WIDTH), MAX_LINE_WIDTH).splitlines()
+    wide = render(class_table(reports, MAX_LINE_WIDTH), MAX_LINE_WIDTH).splitlines()
     assert f"   {notes[0]}" in [line.rstrip() for line in wide]
 
 
-def test_lines_are_broken_at_a_terminals_edge_and_not_in_a_pipe(monkeypatch):
+def test_lines_wrap_in_a_terminal_and_not_in_a_pipe(monkeypatch):
     monkeypatch.delenv("COLUMNS", raising=False)
     assert wide_console().width == MAX_LINE_WIDTH
     monkeypatch.setenv("COLUMNS", "97")
     assert wide_console().width == 97
 
 
-def test_figures_by_hand():
-    found = Summary(
-        a_class(
-            made("ada", 2, 1, 4, **seen("small.add", "adds twice")),
-            made("bob", 2, 0, 4, **seen("small.add", "adds twice")),
-            made("cy", 0, 0, 0, status="unreadable", notes=("unreadable notebook: line 2",)),
-            made("dot", 2, 1, 0, status="interrupted", **seen("small.twice", "squares")),
-            made("eve", status="missing"),
+def test_class_figures_agree_with_figures_by_hand():
+    summary = Summary(
+        class_of_reports(
+            make_report("ada", 2, 1, 4, **mistake_fields("small.add", "adds twice")),
+            make_report("bob", 2, 0, 4, **mistake_fields("small.add", "adds twice")),
+            make_report("cy", 0, 0, 0, status="unreadable", notes=("unreadable notebook: line 2",)),
+            make_report(
+                "dot", 2, 1, 0, status="interrupted", **mistake_fields("small.twice", "squares")
+            ),
+            make_report("eve", status="missing"),
         )
     )
-    assert found.counts == {"graded": 2, "interrupted": 1, "unreadable": 1, "missing": 1}
-    assert (found.handed_in, found.maximum) == (4, 7)
-    assert found.mean == (7 + 6 + 0 + 3) / 4
-    assert found.quartiles == (2.25, 4.5, 6.25)
-    assert [b.count for b in found.bins] == [1, 0, 0, 1, 0, 0, 1, 1]
-    add, twice = found.exercises
+    assert summary.counts == {"graded": 2, "interrupted": 1, "unreadable": 1, "missing": 1}
+    assert (summary.handed_in, summary.maximum) == (4, 7)
+    assert summary.mean == (7 + 6 + 0 + 3) / 4
+    assert summary.quartiles == (2.25, 4.5, 6.25)
+    assert [b.count for b in summary.bins] == [1, 0, 0, 1, 0, 0, 1, 1]
+    add, twice = summary.exercises
     assert (add.name, add.points, add.full, add.zero) == ("add", 3, 0.5, 0.25)
     assert add.mean == pytest.approx((1 + 2 / 3 + 0 + 1) / 4)
     assert (twice.name, twice.mean, twice.full, twice.zero) == ("twice", 0.5, 0.5, 0.5)
-    assert [(m.name, m.students) for m in found.mistakes] == [
+    assert [(m.name, m.students) for m in summary.mistakes] == [
         ("adds twice", 2),
         ("squares", 1),
     ]
-    assert [r.student for r in found.attention] == ["cy", "dot"]
+    assert [r.student for r in summary.attention] == ["cy", "dot"]
 
 
-def test_where_points_come_from(tmp_path):
+def test_scores_come_from_the_gradebook_before_reports(tmp_path):
     reports = [
-        made("ada", 2, 1, 4, **seen("small.add", "adds twice", "Add once.")),
-        made("bob", 0, 0, 4, attention=("missing tests were put back: points_add",)),
-        made("cy", 2, 1, 4, attention=("prints the seed",), sandbox=False),
+        make_report("ada", 2, 1, 4, **mistake_fields("small.add", "adds twice", "Add once.")),
+        make_report("bob", 0, 0, 4, attention=("missing tests were put back: points_add",)),
+        make_report("cy", 2, 1, 4, attention=("prints the seed",), sandbox=False),
     ]
-    write_reports(tmp_path, [*reports, made("only-here", 1, 0, 0)])
+    write_reports(tmp_path, [*reports, make_report("only-here", 1, 0, 0)])
     (tmp_path / "submitted" / "only-here").mkdir(parents=True)  # or the student has left
-    changed = {("bob", "points_add"): 1.5}
-    write_gradebook(tmp_path, reports, manual=changed, late={"cy": 2.0, "ada": 99.0})
-    found = class_results(tmp_path, NAME)
-    by_name = {r.student: r for r in found.results}
+    manual_scores = {("bob", "points_add"): 1.5}
+    write_gradebook(tmp_path, reports, manual=manual_scores, late={"cy": 2.0, "ada": 99.0})
+    class_of_course = class_results(tmp_path, NAME)
+    by_name = {r.student: r for r in class_of_course.results}
     assert {s: r.score for s, r in by_name.items()} == {
         "ada": 0,  # a penalty takes no more than there is
         "bob": 5.5,
@@ -341,18 +353,18 @@ def test_where_points_come_from(tmp_path):
     assert by_name["bob"].manual == ("points_add",)
     assert by_name["only-here"].source == "report"
     assert list(by_name["ada"].cells) == list(MAXIMA)
-    assert found.explanations == {("small.add", "adds twice"): "Add once."}
-    looks = {r.student: r.attention for r in found.results if r.attention}
-    assert looks["bob"] == ("missing tests were put back: points_add",)
+    assert class_of_course.explanations == {("small.add", "adds twice"): "Add once."}
+    attention_by_student = {r.student: r.attention for r in class_of_course.results if r.attention}
+    assert attention_by_student["bob"] == ("missing tests were put back: points_add",)
     assert by_name["bob"].older == "scored by a person before it was graded again: points_add"
-    left = (
+    sentence = (
         "Was scored by a person before it was graded again, and may be another answer now: "
         "points_add of 1 student."
     )
-    assert left in " ".join(printed(at_a_glance(Summary(found)), 200).split())
-    assert left in class_page(Summary(found))
-    assert looks["cy"] == ("prints the seed", "graded without a sandbox")
-    assert "1 submission that it does not have" in Summary(found).sources
+    assert sentence in " ".join(render(at_a_glance(Summary(class_of_course)), 200).split())
+    assert sentence in class_page(Summary(class_of_course))
+    assert attention_by_student["cy"] == ("prints the seed", "graded without a sandbox")
+    assert "1 submission that it does not have" in Summary(class_of_course).sources
 
 
 @pytest.mark.parametrize(
@@ -362,22 +374,24 @@ def test_where_points_come_from(tmp_path):
         *({"verdicts": [{}]}, {"cells": {"points_add": {"points": "2", "maximum": 2}}}, [], "torn"),
     ],
 )
-def test_a_damaged_report_costs_only_its_details(tmp_path, damage):
-    reports = [made("ada", 2, 1, 4), made("bob", 2, 0, 0)]
+def test_a_damaged_report_loses_only_its_details(tmp_path, damage):
+    reports = [make_report("ada", 2, 1, 4), make_report("bob", 2, 0, 0)]
     write_gradebook(write_reports(tmp_path, reports), reports)
     path = tmp_path / "reports" / NAME / "ada.json"
     content = {**to_json(reports[0]), **damage} if isinstance(damage, dict) else damage
     path.write_text("{" if damage == "torn" else json.dumps(content))
-    found = class_results(tmp_path, NAME).results
-    assert [(r.student, r.score) for r in found] == [("ada", 7), ("bob", 2)]
-    assert f"its report cannot be read: reports/{NAME}/ada.json: " in found[0].attention[0]
-    assert printed(at_a_glance(Summary(class_results(tmp_path, NAME))), 200)
+    results = class_results(tmp_path, NAME).results
+    assert [(r.student, r.score) for r in results] == [("ada", 7), ("bob", 2)]
+    assert f"its report cannot be read: reports/{NAME}/ada.json: " in results[0].attention[0]
+    assert render(at_a_glance(Summary(class_results(tmp_path, NAME))), 200)
 
 
-def test_mended_files_are_to_be_looked_at():
-    kept = [cell for cell in TESTS if cell["id"] != "points_add"]
+def test_submissions_with_restored_tests_need_attention():
+    cells_without_test = [cell for cell in TESTS if cell["id"] != "points_add"]
     answers = [answer("add", "def add(a, b):\n    return a + b"), answer("twice", STUB)]
-    report = grade_submission(notebook(*answers, *kept), SMALL, student="ada")
+    report = grade_submission(
+        notebook(*answers, *cells_without_test), SMALL_ASSIGNMENT, student="ada"
+    )
     from attncourse.grading.results.class_results import from_report
 
     result = from_report(Person("ada"), NAME, report)
@@ -390,16 +404,18 @@ def test_mended_files_are_to_be_looked_at():
 
 def test_report_shows_the_class_and_writes_the_page(tmp_path):
     reports = [
-        made("ada", 2, 1, 4),
-        made("bob", 1, 0, 0, **seen("small.add", "adds twice", "Add once.")),
-        made("cy", status="unreadable", notes=("unreadable notebook: line 2",)),
-        made("dot", status="missing", notes=(NOTHING,), attention=(NOTHING,)),
-        made("eve", status="missing", attention=("several notebooks",)),
+        make_report("ada", 2, 1, 4),
+        make_report("bob", 1, 0, 0, **mistake_fields("small.add", "adds twice", "Add once.")),
+        make_report("cy", status="unreadable", notes=("unreadable notebook: line 2",)),
+        make_report(
+            "dot", status="missing", notes=(NOTHING_HANDED_IN,), attention=(NOTHING_HANDED_IN,)
+        ),
+        make_report("eve", status="missing", attention=("several notebooks",)),
     ]
     write_gradebook(write_reports(tmp_path, reports), reports)
-    done = run("report", NAME, cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
-    for words in (
+    process = run("report", NAME, cwd=tmp_path)
+    assert (process.returncode, process.stderr) == (0, "")
+    for sentence in (
         "3 of 5 students handed in, 2 missing, 1 unreadable",
         "mean 2.667, median 1",
         " add: adds twice",
@@ -409,17 +425,17 @@ def test_report_shows_the_class_and_writes_the_page(tmp_path):
         "to look at (2)",
         "several notebooks",
     ):
-        assert words in done.stdout
+        assert sentence in process.stdout
     assert (tmp_path / "reports" / NAME / "index.html").is_file()
     assert run("report", NAME, "--html", "elsewhere.html", cwd=tmp_path).returncode == 0
     assert (tmp_path / "elsewhere.html").is_file()
 
 
 def test_report_without_a_gradebook_says_so(tmp_path):
-    write_reports(tmp_path, [made("ada", 2, 1, 4)])
-    done = run("report", NAME, cwd=tmp_path)
-    assert done.returncode == 0
-    assert "Points are from the reports" in done.stdout
+    write_reports(tmp_path, [make_report("ada", 2, 1, 4)])
+    process = run("report", NAME, cwd=tmp_path)
+    assert process.returncode == 0
+    assert "Points are from the reports" in process.stdout
     assert not (tmp_path / "gradebook.db").exists()
 
 
@@ -427,11 +443,11 @@ def test_report_refuses_in_one_line(tmp_path):
     (tmp_path / "solutions" / NAME).mkdir(parents=True)
     refuses(run("report", "01_smal", cwd=tmp_path), "did you mean 01_small?")
     refuses(run("report", NAME, cwd=tmp_path), f"attncourse grade {NAME}")
-    write_reports(tmp_path, [made("ada", 2, 1, 4)])
+    write_reports(tmp_path, [make_report("ada", 2, 1, 4)])
     (tmp_path / "file").write_text("")
-    done = run("report", NAME, "--html", "file/page.html", cwd=tmp_path)
-    assert done.returncode == 2
-    assert "cannot write file/page.html" in done.stderr
+    process = run("report", NAME, "--html", "file/page.html", cwd=tmp_path)
+    assert process.returncode == 2
+    assert "cannot write file/page.html" in process.stderr
     (tmp_path / "gradebook.db").write_text("not a database, but long enough to look at" * 40)
     refuses(run("report", NAME, cwd=tmp_path), "cannot read gradebook.db")
 
@@ -439,16 +455,18 @@ def test_report_refuses_in_one_line(tmp_path):
 def test_texts_of_submissions_cannot_steer_a_terminal():
     from rich.console import Console
 
-    report = made("ada" + HOSTILE, 1, 0, 0, attention=(HOSTILE,), **seen("small.add", HOSTILE))
+    report = make_report(
+        "ada" + HOSTILE, 1, 0, 0, attention=(HOSTILE,), **mistake_fields("small.add", HOSTILE)
+    )
     console = Console(width=100, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
     with console.file:
-        console.print(at_a_glance(Summary(a_class(report))))
+        console.print(at_a_glance(Summary(class_of_reports(report))))
     shown = console.export_text()
     assert not set(shown) & {"\x00", "\x1b", "\u202e"}
 
 
 @given(st.text(), st.integers(2, 50))
-def test_plain_is_one_short_line(value, limit):
+def test_one_line_returns_one_short_line(value, limit):
     shown = one_line(value, limit)
     assert len(shown) <= limit
     assert shown.splitlines() in ([], [shown])
@@ -464,46 +482,58 @@ class ReportElements(HTMLParser):
 
     def __init__(self, content: str) -> None:
         super().__init__()
-        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
         self.text = ""
         self.feed(content)
         self.close()
 
     def handle_starttag(self, tag, attrs):
-        self.found.append((tag, dict(attrs)))
+        self.elements.append((tag, dict(attrs)))
 
     def handle_data(self, data):
         self.text += data
 
     @property
     def kinds(self) -> set[str]:
-        return {tag for tag, _ in self.found}
+        return {tag for tag, _ in self.elements}
 
 
-def many(number: int, **more) -> ClassResults:
-    rows = [made(f"s{n:05d}", n % 3, n % 2, n % 5, **more) for n in range(number)]
-    return a_class(*rows)
+def class_of_size(number: int, **more) -> ClassResults:
+    rows = [make_report(f"s{n:05d}", n % 3, n % 2, n % 5, **more) for n in range(number)]
+    return class_of_reports(*rows)
 
 
-def test_nothing_of_a_submission_is_markup():
-    told = {**seen("small." + HOSTILE, HOSTILE), "attention": (HOSTILE,), "notes": (HOSTILE,)}
-    harmless = made("ada", 1, 0, 0, attention=("a",), **seen("small.add_up", "b"))
-    hostile = Report(HOSTILE, NAME, "graded", {HOSTILE: CellResult(0.0, 1.0, HOSTILE)}, **told)
-    expected = ReportElements(class_page(Summary(a_class(harmless))))
-    found = ReportElements(class_page(Summary(a_class(hostile))))
-    assert found.kinds <= expected.kinds
-    assert sum(tag == "script" for tag, _ in found.found) == 1
-    assert not any(name.startswith("on") for _, attributes in found.found for name in attributes)
-    assert "<script>alert(1)</script>" in found.text
-    assert "\x00" not in found.text
+def test_texts_of_a_submission_are_escaped():
+    details = {
+        **mistake_fields("small." + HOSTILE, HOSTILE),
+        "attention": (HOSTILE,),
+        "notes": (HOSTILE,),
+    }
+    harmless_report = make_report(
+        "ada", 1, 0, 0, attention=("a",), **mistake_fields("small.add_up", "b")
+    )
+    hostile_report = Report(
+        HOSTILE, NAME, "graded", {HOSTILE: CellResult(0.0, 1.0, HOSTILE)}, **details
+    )
+    expected = ReportElements(class_page(Summary(class_of_reports(harmless_report))))
+    elements = ReportElements(class_page(Summary(class_of_reports(hostile_report))))
+    assert elements.kinds <= expected.kinds
+    assert sum(tag == "script" for tag, _ in elements.elements) == 1
+    assert not any(
+        name.startswith("on") for _, attributes in elements.elements for name in attributes
+    )
+    assert "<script>alert(1)</script>" in elements.text
+    assert "\x00" not in elements.text
 
 
 @pytest.mark.parametrize("number", [0, 1, 2, 50])
-def test_the_page_asks_nothing_of_a_network(number):
-    content = class_page(Summary(many(number, **seen("small.add", "adds twice"))))
+def test_the_page_loads_nothing_from_a_network(number):
+    content = class_page(
+        Summary(class_of_size(number, **mistake_fields("small.add", "adds twice")))
+    )
     links = [
         value
-        for _, attributes in ReportElements(content).found
+        for _, attributes in ReportElements(content).elements
         for name, value in attributes.items()
         if name in ("src", "href", "srcset", "action", "data", "poster")
     ]
@@ -513,27 +543,34 @@ def test_the_page_asks_nothing_of_a_network(number):
 
 
 def test_an_empty_class_and_one_without_submissions_have_a_page():
-    for found in (a_class(), a_class(made("ada", status="missing"))):
-        content = class_page(Summary(found))
+    for results in (
+        class_of_reports(),
+        class_of_reports(make_report("ada", status="missing")),
+    ):
+        content = class_page(Summary(results))
         assert "Nobody has handed in anything" in content
         assert "<svg" not in content
 
 
-def test_the_histogram_can_be_read_without_seeing_it():
-    elements = ReportElements(class_page(Summary(many(9)))).found
+def test_the_histogram_is_described_for_screen_readers():
+    elements = ReportElements(class_page(Summary(class_of_size(9)))).elements
     pictures = [a for tag, a in elements if tag == "svg"]
     assert all(a.get("aria-hidden") or len(a["aria-label"]) > 20 for a in pictures)
     assert ("summary", {}) in elements  # the same as a table
 
 
 def test_a_large_class_keeps_the_page_small():
-    long = "a note that goes on and on, " * 60
-    thousand = class_page(Summary(many(1000, attention=(long,), **seen("small.add", long))))
-    assert len(thousand.encode()) < 1_000_000
-    assert thousand.count("<tr data-look") == 1000
-    rows = [made(f"s{n:05d}", 2, 1, 4) for n in range(10_000)]
-    rows[7777] = made("z-needs-a-look", 0, 0, 0, status="interrupted")
-    content = class_page(Summary(a_class(*rows)))
+    long_note = "a note that goes on and on, " * 60
+    page_of_thousand = class_page(
+        Summary(
+            class_of_size(1000, attention=(long_note,), **mistake_fields("small.add", long_note))
+        )
+    )
+    assert len(page_of_thousand.encode()) < 1_000_000
+    assert page_of_thousand.count("<tr data-look") == 1000
+    rows = [make_report(f"s{n:05d}", 2, 1, 4) for n in range(10_000)]
+    rows[7777] = make_report("z-needs-a-look", 0, 0, 0, status="interrupted")
+    content = class_page(Summary(class_of_reports(*rows)))
     assert len(content.encode()) < 1_000_000
     table = content.partition('<table id="students">')[2]
     assert table.count("<tr") == 1 + 1000
@@ -571,8 +608,12 @@ def test_every_text_has_the_contrast_of_wcag_aa(mode):
 @pytest.mark.slow
 @pytest.mark.skipif(BROWSER is None, reason=ABSENT)
 def test_the_script_runs_and_sorts(tmp_path):
-    rows = [made("ada", 2, 1, 4), made("bob", 0, 0, 0, attention=("x",)), made("cy", 1, 0, 0)]
-    content = class_page(Summary(a_class(*rows)))
+    rows = [
+        make_report("ada", 2, 1, 4),
+        make_report("bob", 0, 0, 0, attention=("x",)),
+        make_report("cy", 1, 0, 0),
+    ]
+    content = class_page(Summary(class_of_reports(*rows)))
 
     def dom(content: str) -> str:
         path = tmp_path / "page.html"
@@ -589,12 +630,18 @@ def test_the_script_runs_and_sorts(tmp_path):
     shown = dom(content)  # the page's own policy lets its own script run
     assert "3 of 3 shown" in shown
     assert order(shown) == ["ada", "bob", "cy"]
-    free = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", content)
+    page_without_policy = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", content)
     clicks = "document.querySelectorAll('#students button')[1].click();"
-    assert order(dom(free + f"<script>{clicks}</script>")) == ["bob", "cy", "ada"]
-    assert order(dom(free + f"<script>{clicks * 2}</script>")) == ["ada", "cy", "bob"]
+    assert order(dom(page_without_policy + f"<script>{clicks}</script>")) == ["bob", "cy", "ada"]
+    assert order(dom(page_without_policy + f"<script>{clicks * 2}</script>")) == [
+        "ada",
+        "cy",
+        "bob",
+    ]
     look = "document.getElementById('look').click();"
-    assert order(dom(free + f"<script>{look}</script>")) == ["bob"]  # the others are hidden
+    assert order(dom(page_without_policy + f"<script>{look}</script>")) == [
+        "bob"
+    ]  # the others are hidden
 
 
 def test_the_instructors_page_describes_every_field():
@@ -603,7 +650,7 @@ def test_the_instructors_page_describes_every_field():
 
 
 @pytest.mark.parametrize(
-    ("points", "said"),
+    ("points", "caption"),
     [
         ((2, 2, 1), "Most, 2 of 3, are at 2 points."),
         ((2, 2, 1, 0), "The largest group, 2 of 4, is at 2 points."),
@@ -611,11 +658,11 @@ def test_the_instructors_page_describes_every_field():
         ((2, 1, 0, 3), "No group has more than 1 of 4."),
     ],
 )
-def test_only_most_are_called_most(tmp_path, points, said):
-    reports = [made(f"s{n}", earned, 0, 0) for n, earned in enumerate(points)]
+def test_the_caption_says_where_most_scores_are(tmp_path, points, caption):
+    reports = [make_report(f"s{n}", earned, 0, 0) for n, earned in enumerate(points)]
     write_gradebook(write_reports(tmp_path, reports), reports)
     shown = class_page(Summary(class_results(tmp_path, NAME)))
-    assert f"<figcaption>{said}</figcaption>" in shown
+    assert f"<figcaption>{caption}</figcaption>" in shown
 
 
 def test_a_table_in_a_pipe_is_no_wider_than_a_page():

@@ -1,4 +1,4 @@
-"""Cells that run a second time: what a later cell defines, what time they have, who is asked."""
+"""Cells that run a second time, and runs that are repeated after one was cut."""
 
 import re
 from contextlib import nullcontext
@@ -19,19 +19,19 @@ from helpers.dedented_text import dedented
 from helpers.small_course import cell, graded, notebook, solution
 
 HIDDEN = "### BEGIN HIDDEN TESTS\nassert add(5, 6) == 11\n### END HIDDEN TESTS"
-TESTS = graded("open_add", "assert add(1, 2) == 3", 2), graded("hidden_add", HIDDEN, 1)
+ADD_TESTS = graded("open_add", "assert add(1, 2) == 3", 2), graded("hidden_add", HIDDEN, 1)
 ADD = "def add(a, b):\n    return a + b"
 LIMITS = Limits(submission=30, cell=3, call=3)
 
 
-def points(*cells: dict, limits: Limits = LIMITS, tests=TESTS) -> dict[str, float]:
-    """What a notebook of these cells gets, whose assignment asks for ``add``."""
-    asked = Assignment("01_again", read_cells(notebook(solution("add", ADD), *tests)))
-    report = grade_submission(notebook(*cells, *tests), asked, limits=limits, seed=1)
+def points_of_cells(*cells: dict, limits: Limits = LIMITS, tests=ADD_TESTS) -> dict[str, float]:
+    """Return the points of a notebook of these cells, whose assignment asks for ``add``."""
+    assignment = Assignment("01_again", read_cells(notebook(solution("add", ADD), *tests)))
+    report = grade_submission(notebook(*cells, *tests), assignment, limits=limits, seed=1)
     return {name: result.points for name, result in report.cells.items()}
 
 
-LATE = solution(  # what it calls is defined in a later cell
+ADD_WITH_LATER_NAME = solution(  # a later cell defines the function that it calls
     "add",
     dedented("""
         ZERO = zero()
@@ -40,15 +40,15 @@ LATE = solution(  # what it calls is defined in a later cell
             return a + b + ZERO
     """),
 )
-FULL = {"open_add": 2, "hidden_add": 1}
+FULL_POINTS = {"open_add": 2, "hidden_add": 1}
 
 
-def test_a_name_defined_later_is_there_the_second_time():
-    assert points(LATE, cell("def zero():\n    return 0")) == FULL
+def test_a_name_defined_later_is_found_in_the_second_run():
+    assert points_of_cells(ADD_WITH_LATER_NAME, cell("def zero():\n    return 0")) == FULL_POINTS
 
 
-@pytest.mark.parametrize("where", ["before", "behind"])
-def test_a_draft_that_missed_a_name_does_not_replace_the_answer(where):
+@pytest.mark.parametrize("place", ["before", "behind"])
+def test_a_draft_that_missed_a_name_does_not_replace_the_answer(place):
     draft = cell(
         dedented("""
             def add(a, b):
@@ -59,36 +59,36 @@ def test_a_draft_that_missed_a_name_does_not_replace_the_answer(where):
     )
     start = cell("START = 3")
     order = [draft, start, solution("add", ADD)]
-    if where == "behind":  # the answer stands between the draft and what it missed
+    if place == "behind":  # the answer stands between the draft and what it missed
         order = [draft, solution("add", ADD), start]
-    assert points(*order) == FULL
+    assert points_of_cells(*order) == FULL_POINTS
 
 
 class Launched(Exception):
-    """A second process was asked for."""
+    """Raised when a second process is started."""
 
 
-def launch(*asked: object) -> Session:
+def launch(*arguments: object) -> Session:
     raise Launched
 
 
 @pytest.mark.parametrize(
-    ("later", "again"),
+    ("later", "runs_again"),
     [("z = 1", False), ("zero()", False), ("def zero(): ...", True), ("from a import *", True)],
 )
-def test_cells_run_again_only_for_a_name_that_comes_later(later, again):
-    """``again``: whether there is a second process for a cell that missed ``zero``."""
-    asked = Assignment("01_again", read_cells(notebook(solution("add", ADD), *TESTS)))
+def test_cells_run_again_only_for_a_name_defined_later(later, runs_again):
+    """``runs_again`` tells if a second process starts for a cell that missed ``zero``."""
+    assignment = Assignment("01_again", read_cells(notebook(solution("add", ADD), *ADD_TESTS)))
     steps = [Step("cell 1", "ZERO = zero()"), Step("cell 2", later)]
-    means = Means(asked, 1, LIMITS, Budget(30), launch, lambda *begun: None)
+    means = Means(assignment, 1, LIMITS, Budget(30), launch, lambda *begun: None)
     runner = PlanRunner(steps, means)
     missed = StepOutcome("error", "NameError: name 'zero' is not defined", error="NameError")
     runner.outcomes = {0: missed, 1: StepOutcome("none")}
-    with pytest.raises(Launched) if again else nullcontext():
+    with pytest.raises(Launched) if runs_again else nullcontext():
         runner.rerun_with_later_names()
 
 
-def test_what_was_asked_is_not_known_the_second_time():
+def test_a_second_run_knows_no_arguments_of_the_first():
     memory = dedented("""
         ASKED, TOLD = [], {}
         def add(a, b):
@@ -96,58 +96,62 @@ def test_what_was_asked_is_not_known_the_second_time():
             return TOLD.get((a, b), 0)
     """)
     work_out = cell("TOLD = {}\nLATER\nTOLD |= {(a, b): a + b for a, b in ASKED}")
-    both = (TESTS[0], TESTS[1])
-    found = points(solution("add", memory), work_out, cell("LATER = 1"), tests=both)
-    assert found == {"open_add": 0, "hidden_add": 0}
+    tests = (ADD_TESTS[0], ADD_TESTS[1])
+    earned = points_of_cells(solution("add", memory), work_out, cell("LATER = 1"), tests=tests)
+    assert earned == {"open_add": 0, "hidden_add": 0}
 
 
-BURN = "import time\nbegan = time.process_time()\nwhile time.process_time() - began < 0.4: pass\n"
+BURN_TIME = (
+    "import time\nbegan = time.process_time()\nwhile time.process_time() - began < 0.4: pass\n"
+)
 
 
 def test_time_for_running_cells_again_is_not_counted():
-    slow = [cell(f"{BURN}k{number} = 1") for number in range(3)]
-    changes = cell("add = add")  # behind the hidden test: this runs in a fresh process
-    asked = Assignment("01_again", read_cells(notebook(solution("add", ADD), *TESTS)))
-    data = notebook(*slow, solution("add", ADD), *TESTS, changes)
-    report = grade_submission(data, asked, limits=Limits(submission=1.8, cell=3, call=3), seed=1)
-    assert {name: result.points for name, result in report.cells.items()} == FULL
+    slow = [cell(f"{BURN_TIME}k{number} = 1") for number in range(3)]
+    disturbing_cell = cell("add = add")  # behind the hidden test: this runs in a fresh process
+    assignment = Assignment("01_again", read_cells(notebook(solution("add", ADD), *ADD_TESTS)))
+    data = notebook(*slow, solution("add", ADD), *ADD_TESTS, disturbing_cell)
+    report = grade_submission(
+        data, assignment, limits=Limits(submission=1.8, cell=3, call=3), seed=1
+    )
+    assert {name: result.points for name, result in report.cells.items()} == FULL_POINTS
     assert report.status == "graded"
     assert report.limits["submission"]["used"] > 2
 
 
-def test_time_for_missing_names_is_the_submissions():
-    """It could have been written in order; and it is told what it took."""
-    slow = [cell(f"{BURN}k{number} = 1") for number in range(2)]
-    data = notebook(*slow, LATE, cell("def zero():\n    return 0"), *TESTS)
-    asked = Assignment("01_again", read_cells(notebook(solution("add", ADD), *TESTS)))
+def test_time_for_missing_names_counts_for_the_submission():
+    """Cells in another order would need no second run, so its time counts."""
+    slow = [cell(f"{BURN_TIME}k{number} = 1") for number in range(2)]
+    data = notebook(*slow, ADD_WITH_LATER_NAME, cell("def zero():\n    return 0"), *ADD_TESTS)
+    assignment = Assignment("01_again", read_cells(notebook(solution("add", ADD), *ADD_TESTS)))
     limits = Limits(submission=30, cell=3, call=3)
-    report = grade_submission(data, asked, limits=limits, seed=1)
+    report = grade_submission(data, assignment, limits=limits, seed=1)
     assert report.points == 3
     assert report.limits["submission"]["used"] > 1.6
-    report = grade_submission(data, asked, limits=replace(limits, submission=1.25), seed=1)
+    report = grade_submission(data, assignment, limits=replace(limits, submission=1.25), seed=1)
     assert report.status == "interrupted"
     assert "time for the submission was over" in report.notes[-1]
 
 
 def test_versions_share_the_time_of_a_submission():
-    text = "<<<<<<< HEAD\nA = 1\n=======\nA = 2\n>>>>>>> other\n"
-    asked = Assignment("01_again", read_cells(notebook(solution("add", ADD), *TESTS)))
-    for cells, limit in (((), 6), ((cell(text),), 3)):
-        data = notebook(*cells, solution("add", ADD), *TESTS)
-        report = grade_submission(data, asked, limits=replace(LIMITS, submission=6), seed=1)
+    conflict = "<<<<<<< HEAD\nA = 1\n=======\nA = 2\n>>>>>>> other\n"
+    assignment = Assignment("01_again", read_cells(notebook(solution("add", ADD), *ADD_TESTS)))
+    for cells, limit in (((), 6), ((cell(conflict),), 3)):
+        data = notebook(*cells, solution("add", ADD), *ADD_TESTS)
+        report = grade_submission(data, assignment, limits=replace(LIMITS, submission=6), seed=1)
         assert report.limits["submission"]["limit"] == limit
 
 
-# --- what did not end by itself -------------------------------------------------------------------
+# --- what did not end by itself -----------------------------------------------------------------
 
 
-def of(*points: float) -> dict[int, StepOutcome]:
-    """Outcomes of tests by number: these points, none where they are negative."""
+def outcomes_of_points(*points: float) -> dict[int, StepOutcome]:
+    """Return outcomes of tests by number with these points, none where they are negative."""
     return {n: StepOutcome("number", value=p) for n, p in enumerate(points) if p >= 0}
 
 
 @pytest.mark.parametrize(
-    ("first", "cut_first", "second", "cut", "counts"),
+    ("first_points", "cut_first", "second_points", "cut_second", "expected"),
     [
         ((1, 1, 0, 0), {2}, (0, 0, 1, 1), set(), (1, 1, 1, 1)),  # a moment's disturbance
         ((1, 1, 0, 0), {2}, (1, 1, 0, 1), {2}, (1, 1, 0, 1)),  # the submission's own doing
@@ -159,41 +163,50 @@ def of(*points: float) -> dict[int, StepOutcome]:
         ((1, 0, 1, 1), {4}, (0, 1, 1, 1), {1}, (1, 0, 1, 1)),  # what was made of the steps
     ],
 )
-def test_what_two_runs_come_to(first, cut_first, second, cut, counts):
+def test_agreed_findings_combine_two_runs(
+    first_points, cut_first, second_points, cut_second, expected
+):
     steps = tuple(Step(f"test t{n}", "pass", "test", f"t{n}") for n in range(4))
-    trouble = dict.fromkeys(cut, "was cut")
-    now = Findings(steps, of(*second), cut=frozenset(cut), trouble=trouble)
-    found = agreed_findings(of(*first), cut_first, now)
-    assert found.outcomes == of(*counts)
-    assert found.trouble == dict.fromkeys(cut & cut_first, "was cut")
+    reasons = dict.fromkeys(cut_second, "was cut")
+    second_findings = Findings(
+        steps, outcomes_of_points(*second_points), cut=frozenset(cut_second), trouble=reasons
+    )
+    agreed = agreed_findings(outcomes_of_points(*first_points), cut_first, second_findings)
+    assert agreed.outcomes == outcomes_of_points(*expected)
+    assert agreed.trouble == dict.fromkeys(cut_second & cut_first, "was cut")
 
 
-ONCE = """
+TEST_FAILING_ONCE = """
 import builtins
 from attncourse.checks.trying.trials import NoReference
 if not hasattr(builtins, "met_{name}"):
     builtins.met_{name} = True
-    {does}
+    {statement}
 assert add(1, 2) == 3"""
-AT_ONCE = "raise NoReference('no result of ours')"
-WAITS = "while True: pass"
-ENDS = "import os; os._exit(9)"
+RAISE_AT_ONCE = "raise NoReference('no result of ours')"
+LOOP_FOR_EVER = "while True: pass"
+EXIT_PROCESS = "import os; os._exit(9)"
 
 
-@pytest.mark.parametrize("does", [AT_ONCE, WAITS], ids=["no reference", "no time"])
-def test_a_test_that_goes_wrong_once_costs_nothing(does):
-    """The judge's own process remembers it, as it would what it had worked out."""
-    name = f"n{abs(hash(does))}"
-    tests = graded("once", ONCE.format(name=name, does=does), 2), TESTS[1]
+@pytest.mark.parametrize(
+    "statement", [RAISE_AT_ONCE, LOOP_FOR_EVER], ids=["no reference", "no time"]
+)
+def test_a_test_that_fails_once_costs_no_points(statement):
+    """A name in ``builtins`` of the lane remembers that the test has failed once."""
+    name = f"n{abs(hash(statement))}"
+    tests = (
+        graded("once", TEST_FAILING_ONCE.format(name=name, statement=statement), 2),
+        ADD_TESTS[1],
+    )
     cells = [solution("add", ADD), *tests]
-    asked = Assignment("01_again", read_cells(notebook(*cells)))
+    assignment = Assignment("01_again", read_cells(notebook(*cells)))
     report = grade_submission(
-        notebook(*cells), asked, limits=replace(LIMITS, cell=1, call=1), seed=1
+        notebook(*cells), assignment, limits=replace(LIMITS, cell=1, call=1), seed=1
     )
     assert (report.points, report.status, report.attention) == (3, "graded", ())
 
 
-DIES = """
+ADD_THAT_EXITS = """
 import os
 def add(a, b):
     if (a, b) == (5, 6):
@@ -201,23 +214,23 @@ def add(a, b):
     return a + b"""
 
 
-def test_failing_twice_is_told_with_processor_time():
+def test_ending_twice_is_reported_with_processor_time():
     report = grade_submission(
-        notebook(solution("add", DIES.replace("(5, 6)", "(1, 2)")), *TESTS),
-        Assignment("01_again", read_cells(notebook(solution("add", ADD), *TESTS))),
+        notebook(solution("add", ADD_THAT_EXITS.replace("(5, 6)", "(1, 2)")), *ADD_TESTS),
+        Assignment("01_again", read_cells(notebook(solution("add", ADD), *ADD_TESTS))),
         limits=LIMITS,
         seed=1,
     )
     assert report.status == "interrupted"
     assert report.points == 1
-    (told,) = report.attention
+    (remark,) = report.attention
     assert re.fullmatch(
-        r"test open_add ended its process \(after \d\.\d s of processor time\)", told
-    ), told
+        r"test open_add ended its process \(after \d\.\d s of processor time\)", remark
+    ), remark
 
 
-def test_a_check_that_was_cut_says_so():
-    """Its verdict counts the case as wrong, whatever became of it."""
+def test_a_check_that_was_cut_is_noted():
+    """The verdict counts the cut case as wrong, so a note has to say why."""
     slow = dedented("""
         def mix(A, X):
             while len(A) > 2: pass
@@ -225,7 +238,7 @@ def test_a_check_that_was_cut_says_so():
     """)
     check = "from attncourse.checks import examine\nexamine('mixing.mix', mix).earned"
     cells = [solution("mix", "mix = 1"), graded("points_mix", check, 9)]
-    asked = Assignment("02_mixing", read_cells(notebook(*cells)))
+    assignment = Assignment("02_mixing", read_cells(notebook(*cells)))
     data = notebook(solution("mix", slow), cells[1])
-    report = grade_submission(data, asked, limits=replace(LIMITS, cell=2, call=1), seed=1)
+    report = grade_submission(data, assignment, limits=replace(LIMITS, cell=2, call=1), seed=1)
     assert any(note.startswith("mix: a call did not end within ") for note in report.notes), report

@@ -16,7 +16,7 @@ from attncourse.grading.results.warm_up import (
     write_warm_up,
 )
 from attncourse.practice.drills import MendElsewhere, drills_of
-from helpers.small_class import made, refuses, run, seen, write_reports
+from helpers.small_class import make_report, mistake_fields, refuses, run, write_reports
 
 KQV = drills_of("kqv")
 KINDS = list({(d.exercise, d.name): d for d in KQV}.values())
@@ -29,8 +29,8 @@ def reports(**times: int):
     for key, number in times.items():
         drill = KINDS[int(key[1:])]
         for i in range(number):
-            told = seen(drill.exercise, drill.name, drill.sentence)
-            students.append(made(f"secret{key}x{i}", 0, 0, 0, **told))
+            told = mistake_fields(drill.exercise, drill.name, drill.sentence)
+            students.append(make_report(f"secret{key}x{i}", 0, 0, 0, **told))
     return students
 
 
@@ -72,9 +72,9 @@ def test_another_line_that_mends_it_is_told_with_the_answer(course, monkeypatch)
 
 def test_a_student_who_made_it_twice_counts_once(course):
     drill = KINDS[0]
-    twice = seen(drill.exercise, drill.name)
+    twice = mistake_fields(drill.exercise, drill.name)
     twice["mistakes"] = twice["mistakes"] * 2
-    write_reports(course, [made(f"s{i}", 0, 0, 0, **twice) for i in range(MIN_STUDENTS - 1)])
+    write_reports(course, [make_report(f"s{i}", 0, 0, 0, **twice) for i in range(MIN_STUDENTS - 1)])
     assert not frequent_mistakes(summary_of(course))
 
 
@@ -101,9 +101,10 @@ def test_nothing_where_fewer_than_five_did_it(course):
 
 
 def test_a_frequent_mistake_without_a_drill_is_named(course):
-    told = seen("kqv.project", "a mistake of nobody")
+    told = mistake_fields("kqv.project", "a mistake of nobody")
     write_reports(
-        course, [*reports(d0=MIN_STUDENTS), *(made(f"o{i}", 0, 0, 0, **told) for i in range(6))]
+        course,
+        [*reports(d0=MIN_STUDENTS), *(make_report(f"o{i}", 0, 0, 0, **told) for i in range(6))],
     )
     done = run("report", NAME, "--warm-up", cwd=course)
     assert done.returncode == 0, done
@@ -112,8 +113,8 @@ def test_a_frequent_mistake_without_a_drill_is_named(course):
 
 
 def test_where_none_has_a_drill_no_page_is_written(course):
-    told = seen("kqv.project", "a mistake of nobody")
-    write_reports(course, [made(f"o{i}", 0, 0, 0, **told) for i in range(6)])
+    told = mistake_fields("kqv.project", "a mistake of nobody")
+    write_reports(course, [make_report(f"o{i}", 0, 0, 0, **told) for i in range(6)])
     with pytest.raises(UserError, match="no drill of what was frequent: a mistake of nobody"):
         write_warm_up(course, summary_of(course))
 

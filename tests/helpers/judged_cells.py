@@ -1,4 +1,4 @@
-"""Cells handed in and judged."""
+"""Answers judged by tests that a test writes."""
 
 import ast
 
@@ -11,7 +11,7 @@ LIMITS = Limits(submission=30, cell=3, call=3, grace=0.5)
 IMPORTS = cell("import numpy as np\nimport torch\nfrom torch import nn", "imports", locked=True)
 
 
-def judged(
+def judge_answer(
     answer: str,
     *tests: str,
     given: str = "",
@@ -19,9 +19,10 @@ def judged(
     limits: Limits = LIMITS,
     seed: int = 7,
 ):
-    """The messages of the tests, "" for each that holds, run against a submission.
+    """Return the messages of these tests, run against the answer: "" for each that passes.
 
-    ``defines`` are the names of the instructor's solution, those of the answer unless given.
+    ``given`` is a given cell; ``defines`` names what the instructor's solution defines, by
+    default what the answer does.
     """
     stub = "### BEGIN SOLUTION\n" + "\n".join(f"{n} = None" for n in defines or names_in(answer))
     cells = [
@@ -31,8 +32,8 @@ def judged(
         *(graded(f"t{i}", test, 1) for i, test in enumerate(tests)),
     ]
     assignment = Assignment("01_split", read_cells(notebook(*cells)))
-    place = next(i for i, c in enumerate(cells) if c["id"] == "answer")
-    handed_in = [*cells[:place], solution("answer", answer), *cells[place + 1 :]]
+    position = next(i for i, c in enumerate(cells) if c["id"] == "answer")
+    handed_in = [*cells[:position], solution("answer", answer), *cells[position + 1 :]]
     data = notebook(*handed_in)
     report = grade_submission(data, assignment, limits=limits, seed=seed)
     assert [c.points for c in report.cells.values()] == [
@@ -42,17 +43,19 @@ def judged(
 
 
 def names_in(answer: str) -> list[str]:
-    """What an answer defines; nothing where it is no Python."""
+    """Return the names that an answer defines; ``f`` where it is no Python."""
     try:
         body = ast.parse(answer).body
     except SyntaxError:
         return ["f"]
-    made = [n.name for n in body if hasattr(n, "name")]
-    made += [t.id for n in body if isinstance(n, ast.Assign) for t in n.targets if hasattr(t, "id")]
-    return made or ["f"]
+    names = [n.name for n in body if hasattr(n, "name")]
+    names += [
+        t.id for n in body if isinstance(n, ast.Assign) for t in n.targets if hasattr(t, "id")
+    ]
+    return names or ["f"]
 
 
-def holds(answer: str, *tests: str, **options) -> bool:
-    found = judged(answer, *tests, **options)
-    assert found == [""] * len(tests), found
+def passes_all(answer: str, *tests: str, **options) -> bool:
+    messages = judge_answer(answer, *tests, **options)
+    assert messages == [""] * len(tests), messages
     return True

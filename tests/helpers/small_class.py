@@ -18,24 +18,24 @@ def run(*arguments: object, cwd: Path) -> subprocess.CompletedProcess:
     return forked_commands.run(*arguments, cwd=cwd, COLUMNS="120")
 
 
-def refuses(done: subprocess.CompletedProcess, *words: str) -> None:
-    """Asserts one line on standard error that has these words, and exit status 2."""
-    assert (done.returncode, done.stdout) == (2, ""), done
-    assert len(done.stderr.splitlines()) == 1, done.stderr
+def refuses(process: subprocess.CompletedProcess, *words: str) -> None:
+    """Assert exit status 2 and one line on standard error, with these words in it."""
+    assert (process.returncode, process.stdout) == (2, ""), process
+    assert len(process.stderr.splitlines()) == 1, process.stderr
     for word in words:
-        assert word in done.stderr
+        assert word in process.stderr
 
 
-def made(student: str, *points: float, assignment: str = NAME, **more) -> Report:
-    """A report with these points in the small assignment's cells."""
+def make_report(student: str, *points: float, assignment: str = NAME, **more) -> Report:
+    """Return a report with these points in the small assignment's cells."""
     earned = dict(zip(MAXIMA, points or (0, 0, 0), strict=True))
     cells = {g: CellResult(float(earned[g]), MAXIMA[g]) for g in MAXIMA}
     return Report(student, assignment, more.pop("status", "graded"), cells, **more)
 
 
-def seen(target: str, name: str, told: str = "") -> dict:
-    """What a report with a mistake has of it."""
-    verdict = {"target": target, "mistake": name, "explanation": told, "failed": ["values"]}
+def mistake_fields(target: str, name: str, explanation: str = "") -> dict:
+    """Return the fields of a report whose answer to ``target`` has this mistake."""
+    verdict = {"target": target, "mistake": name, "explanation": explanation, "failed": ["values"]}
     verdict |= {"cell": "points_add", "reason": "", "text": f"✗ {name}", "criteria": [], "seed": 7}
     verdict |= {"passed": False, "earned": 0.0, "possible": 2.0}
     return {"mistakes": ((target, name),), "verdicts": (verdict,)}

@@ -16,7 +16,7 @@ from drill_making.examples import (
 from drill_making.proving import implementation_of
 from drill_making.refreshing import refreshed
 from drill_making.small_cases import small_cases_of, with_small_cases
-from drill_making.small_cases.gpt import DRAWS
+from drill_making.small_cases.gpt import N_DRAWS
 from drill_making.wrong_names import WANTED, wrong_names
 
 from attncourse import STEMS
@@ -94,8 +94,8 @@ def test_counts_of_draws_are_counts():
     drawn = [d for d in drills_of("gpt") if "how often each token came" in d.example.note]
     assert len(drawn) > 5
     for drill in drawn:
-        assert f"in {DRAWS} draws" in drill.example.note
-        assert sum(drill.example.got) == sum(drill.example.want) == DRAWS
+        assert f"in {N_DRAWS} draws" in drill.example.note
+        assert sum(drill.example.got) == sum(drill.example.want) == N_DRAWS
 
 
 @pytest.mark.parametrize("stem", [stem for stem in STEMS if small_cases_of(stem)])

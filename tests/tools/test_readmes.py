@@ -6,7 +6,9 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import typer
 
+from attncourse.grading import cli
 from helpers.project import ROOT
 
 PACKAGE = ROOT / "attncourse"
@@ -33,6 +35,21 @@ def test_every_tool_is_on_the_tools_page():
     text = (ROOT / "tools" / "README.md").read_text("utf-8")
     tools = {path.name for path in (ROOT / "tools").glob("*.py")}
     assert {name for name in tools if f"`{name}" not in text} == set()
+
+
+def test_every_script_and_style_of_the_book_is_on_the_tools_page():
+    text = (ROOT / "tools" / "README.md").read_text("utf-8")
+    assets = {path.name for path in (ROOT / "book" / "assets").iterdir()}
+    served = {name for name in assets if name.endswith((".js", ".css"))}
+    assert served
+    assert {name for name in served if f"/{name}`" not in text} == set()
+
+
+def test_every_command_is_on_the_page_of_grading():
+    text = (PACKAGE / "grading" / "README.md").read_text("utf-8")
+    table = text.partition("## The commands")[2].partition("## ")[0]
+    listed = {name for row in table.splitlines() for name in re.findall("`([^`]+)`", row[:40])}
+    assert typer.main.get_command(cli.app).commands.keys() <= listed
 
 
 def test_contributing_links_each():

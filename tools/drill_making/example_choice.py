@@ -24,7 +24,7 @@ from drill_making.examples import (
     reading_effort,
 )
 from drill_making.proving import Named, as_checked, implementation_of, limited
-from drill_making.small_cases import SMALL, with_small_cases
+from drill_making.small_cases import SMALL_CASE_CRITERION, with_small_cases
 from drill_making.wrong_names import WANTED, draws_of, fair_names, is_twin, wrong_names
 
 IN_ORDER = 2.0  # the effort by which a small case is worth less than the one before it
@@ -60,7 +60,7 @@ class PossibleExample:
     @property
     def effort(self) -> float:
         """Return how much there is to read; small cases stand in the order of their effort."""
-        later = IN_ORDER * self.place if self.trial.criterion.name == SMALL else 0
+        later = IN_ORDER * self.place if self.trial.criterion.name == SMALL_CASE_CRITERION else 0
         return reading_effort(self.exercise, self.trial) + later
 
     @property

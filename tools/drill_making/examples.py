@@ -19,7 +19,7 @@ from attncourse.checks.trying.compare import as_numbers, is_array
 from attncourse.checks.trying.outcome import named_arguments, run
 from attncourse.checks.trying.trials import Trial
 from attncourse.practice.drills import DrillExample
-from drill_making.small_cases import SMALL
+from drill_making.small_cases import SMALL_CASE_CRITERION
 
 MOST_NUMBERS = 30  # of an array that is shown
 TELLING = 4  # numbers of a result, of which fewer fit many mistakes
@@ -148,7 +148,7 @@ def question_of(exercise: Exercise, criterion: Criterion, case: Case) -> dict[st
 def arguments_shown(exercise: Exercise, criterion: Criterion, case: Case) -> list[tuple[str, Any]]:
     """Return a case's arguments with their names; a small case's note may say the weights."""
     named = named_arguments(exercise, case)
-    is_told = criterion.name == SMALL and bool(case.note)
+    is_told = criterion.name == SMALL_CASE_CRITERION and bool(case.note)
     return [(n, v) for n, v in named if not (is_told and "." in n)]
 
 

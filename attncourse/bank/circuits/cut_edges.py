@@ -16,7 +16,7 @@ from attncourse.checks.writing.recipes import made, mistake
 # --- cases ---------------------------------------------------------------------------------------
 
 
-def whole_row(query: int, n: int) -> tuple[tuple[int, int], ...]:
+def edges_of_row(query: int, n: int) -> tuple[tuple[int, int], ...]:
     return tuple((query, key) for key in range(n))
 
 
@@ -27,16 +27,20 @@ TWO_EDGES = [(0, 1), (3, 2)]
 SEVERAL = [(1, 2), (1, 4), (3, 0), (2, 3)]
 
 
-def with_edges(edges, *rows):
-    """The table's cases, each with these edges behind its scores."""
+def cases_with_edges(edges, *rows):
+    """Return the table's cases, each with these edges behind its scores."""
 
     def cases(rng: Rng) -> list[Case]:
-        found = []
-        for one in CASES(*rows)(rng):
-            m, n = one.args[0].shape[-2:]
-            kept = [(query % m, key % n) for query, key in edges]
-            found.append(Case((one.args[0], list(dict.fromkeys(kept))), note=one.note, use=one.use))
-        return found
+        edge_cases = []
+        for case in CASES(*rows)(rng):
+            m, n = case.args[0].shape[-2:]
+            edges_inside = [(query % m, key % n) for query, key in edges]
+            edge_cases.append(
+                Case(
+                    (case.args[0], list(dict.fromkeys(edges_inside))), note=case.note, use=case.use
+                )
+            )
+        return edge_cases
 
     return cases
 
@@ -54,7 +58,7 @@ ONE_KEY = Case((tensor([[1], [2]]), [(1, 0)]), note="one key")
 
 
 def hidden_keys(rng: Rng) -> list[Case]:
-    """Scores under a causal mask, −∞ above the diagonal."""
+    """Return cases under a causal mask, −∞ above the diagonal."""
     cases = []
     for n, edges in ((5, [(4, 0), (2, 1)]), (4, [(0, 0), (3, 3)])):
         scores = uniform_values(rng, n, n)
@@ -66,8 +70,8 @@ def hidden_keys(rng: Rng) -> list[Case]:
 # --- decisions and mistakes ----------------------------------------------------------------------
 
 
-def everywhere(scores, edges):
-    """A mask that is False at the edges, for every map of the batch."""
+def mask_without_edges(scores, edges):
+    """Return a mask that is False at the edges, for every map of the batch."""
     mask = torch.ones(scores.shape[-2:], dtype=torch.bool)
     for query, key in edges:
         mask[query, key] = False
@@ -75,38 +79,38 @@ def everywhere(scores, edges):
 
 
 def softmax(scores):
-    """Rows that sum to 1, and 0 where there is no key."""
-    left = (scores > -math.inf).any(-1, keepdim=True)
-    weights = scores.masked_fill(~left, 0).softmax(-1)
-    return weights.masked_fill(~left, 0)
+    """Return the softmax over the keys; a row without a key is 0."""
+    has_key = (scores > -math.inf).any(-1, keepdim=True)
+    weights = scores.masked_fill(~has_key, 0).softmax(-1)
+    return weights.masked_fill(~has_key, 0)
 
 
 @composition
-def cutting(
+def compose_cut_edges(
     pairs=list,
-    see=everywhere,
-    hide=lambda scores, left: scores.masked_fill(~left, -math.inf),
+    mask_of=mask_without_edges,
+    hide=lambda scores, mask: scores.masked_fill(~mask, -math.inf),
     normalize=softmax,
-    after=lambda weights, left: weights,
+    after=lambda weights, mask: weights,
 ):
-    """``cut_edges`` made of decisions."""
+    """Return ``cut_edges`` made of decisions."""
 
     def cut_edges(scores, edges):
-        left = see(scores, pairs(edges))
-        return after(normalize(hide(scores, left)), left)
+        mask = mask_of(scores, pairs(edges))
+        return after(normalize(hide(scores, mask)), mask)
 
     return cut_edges
 
 
-def afterwards(after: Callable, normalize: Callable = softmax) -> dict[str, Any]:
-    """Options: the whole softmax first, then something is done to the weights."""
-    return {"hide": lambda scores, left: scores, "normalize": normalize, "after": after}
+def cut_after_softmax(after: Callable, normalize: Callable = softmax) -> dict[str, Any]:
+    """Return the options that take the softmax first, then change the weights by ``after``."""
+    return {"hide": lambda scores, mask: scores, "normalize": normalize, "after": after}
 
 
-def whole(axis: int) -> dict[str, Any]:
-    """Options: every entry of the edges' rows or columns is cut."""
+def cut_rows_or_columns(axis: int) -> dict[str, Any]:
+    """Return the option that cuts the edges' whole rows (axis 0) or columns (axis 1)."""
 
-    def see(scores, edges):
+    def mask_of(scores, edges):
         mask = torch.ones(scores.shape[-2:], dtype=torch.bool)
         for edge in edges:
             if axis:
@@ -115,69 +119,69 @@ def whole(axis: int) -> dict[str, Any]:
                 mask[edge[0]] = False
         return mask.expand(scores.shape)
 
-    return {"see": see}
+    return {"mask_of": mask_of}
 
 
-def turned_round(edges):
+def exchange_ends(edges):
     return [(key, query) for query, key in edges]
 
 
-def in_square(see):
-    """Edges that the map does not have are left out, as a mask of another shape would."""
+def ignore_edges_outside(mask_of):
+    """Return a ``mask_of`` that ignores edges which the map does not have."""
 
-    def seen(scores, edges):
+    def mask_of_inner_edges(scores, edges):
         m, n = scores.shape[-2:]
-        return see(scores, [(i, j) for i, j in edges if i < m and j < n])
+        return mask_of(scores, [(i, j) for i, j in edges if i < m and j < n])
 
-    return seen
+    return mask_of_inner_edges
 
 
-def filled(number: float) -> dict[str, Any]:
+def fill_cut_scores(number: float) -> dict[str, Any]:
     return {
-        "hide": lambda scores, left: scores.masked_fill(~left, number),
+        "hide": lambda scores, mask: scores.masked_fill(~mask, number),
         "normalize": lambda scores: scores.softmax(-1),
     }
 
 
-def over_all(weights):
+def divide_by_map_sum(weights):
     total = weights.sum((-2, -1), keepdim=True)
     return weights / total.masked_fill(total == 0, 1)
 
 
-def low_throughout(number: float) -> dict[str, Any]:
-    """Options as of ``filled``, for keys that were hidden before, too."""
-    return filled(number) | {
-        "hide": lambda scores, left: scores.masked_fill(~left | scores.isneginf(), number)
+def fill_hidden_scores_too(number: float) -> dict[str, Any]:
+    """Return the options of ``fill_cut_scores``, for keys hidden before, too."""
+    return fill_cut_scores(number) | {
+        "hide": lambda scores, mask: scores.masked_fill(~mask | scores.isneginf(), number)
     }
 
 
-def nan_where(empty: Callable):
-    """NaN in the rows without a key for which ``empty(left)`` holds."""
+def nan_in_empty_rows(empty: Callable):
+    """Return an ``after`` that puts NaN into rows without a key where ``empty(mask)`` holds."""
 
-    def after(weights, left):
-        return weights.masked_fill(empty(left) & (weights.sum(-1, keepdim=True) == 0), math.nan)
+    def after(weights, mask):
+        return weights.masked_fill(empty(mask) & (weights.sum(-1, keepdim=True) == 0), math.nan)
 
     return after
 
 
-def two_lists(edges):
-    """``zip(*edges)`` gives nothing to unpack where there is no edge."""
+def unzip_edges(edges):
+    """Return the edges by way of ``zip(*edges)``, which cannot unpack an empty list."""
     queries, keys = zip(*edges, strict=True)
     return list(zip(queries, keys, strict=True))
 
 
-def shared_by(choose: Callable):
-    """Share what was cut in equal parts among the others, those that ``choose`` says."""
+def share_evenly(choose: Callable):
+    """Return the options that share cut weight evenly among the keys that ``choose`` names."""
 
-    def after(weights, left):
-        others = choose(weights, left)
-        cut = (weights * ~left).sum(-1, keepdim=True)
-        return weights * left + others * cut / others.sum(-1, keepdim=True).clamp(min=1)
+    def after(weights, mask):
+        others = choose(weights, mask)
+        cut = (weights * ~mask).sum(-1, keepdim=True)
+        return weights * mask + others * cut / others.sum(-1, keepdim=True).clamp(min=1)
 
-    return afterwards(after)
+    return cut_after_softmax(after)
 
 
-def first_map_alone(scores, edges):
+def mask_of_first_map(scores, edges):
     mask = torch.ones(scores.shape, dtype=torch.bool)
     maps = mask.reshape(-1, *scores.shape[-2:])
     for query, key in edges:
@@ -196,79 +200,82 @@ EXERCISE = exercise(
         Criterion("without these edges, the rest of each row sums to 1", 3).on(
             lambda rng: [
                 BY_HAND,
-                *with_edges(SEVERAL, row("m=5 n=7"), row("m=6 n=6"))(rng),
-                *with_edges(TWO_EDGES, row("m=4 n=5"))(rng),
+                *cases_with_edges(SEVERAL, row("m=5 n=7"), row("m=6 n=6"))(rng),
+                *cases_with_edges(TWO_EDGES, row("m=4 n=5"))(rng),
             ]
         ),
         Criterion("a row without a key left is 0", 2).on(
             lambda rng: [
                 EMPTY_ROW,
                 *HIDDEN_ROWS,
-                *with_edges(whole_row(2, 4), row("m=3 n=4", batch=(2,), note="a whole row"))(rng),
+                *cases_with_edges(
+                    edges_of_row(2, 4), row("m=3 n=4", batch=(2,), note="a whole row")
+                )(rng),
             ]
         ),
         Criterion("keys that are hidden already stay hidden", 1).on(hidden_keys),
-        Criterion("batches", 1).on(with_edges(SEVERAL, *ROWS.batches)),
+        Criterion("batches", 1).on(cases_with_edges(SEVERAL, *ROWS.batches)),
         Criterion("no edge, one query or key, float32, large and small scores", 1).on(
             lambda rng: [
                 ONE_KEY,
-                *with_edges([], row("m=3 n=5", note="no edge"))(rng),
-                *with_edges([(0, 2)], row("m=1 n=5", note="one query"))(rng),
-                *with_edges(SEVERAL, ROWS.single)(rng),
-                *with_edges([], *ROWS.extreme)(rng),  # cut scores never stand far above
+                *cases_with_edges([], row("m=3 n=5", note="no edge"))(rng),
+                *cases_with_edges([(0, 2)], row("m=1 n=5", note="one query"))(rng),
+                *cases_with_edges(SEVERAL, ROWS.single)(rng),
+                *cases_with_edges([], *ROWS.extreme)(rng),  # cut scores never stand far above
                 once_more(BY_HAND),
             ]
         ),
-        Criterion("gradients reach the scores", 1).on(with_edges(SEVERAL, *ROWS.gradients)),
+        Criterion("gradients reach the scores", 1).on(cases_with_edges(SEVERAL, *ROWS.gradients)),
         unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        cutting,
+        compose_cut_edges,
         mistake("""cut without renormalising
             You set the weights to 0 after the softmax, and what is left of a row sums to less than
             1. Cut the scores (−∞) before the softmax, or divide by what is left.""").by(
-            afterwards(lambda weights, left: weights * left)
+            cut_after_softmax(lambda weights, mask: weights * mask)
         ),
         mistake("""a row without a key gives NaN
             Where no key is left you divide 0 by 0, or take the softmax of nothing but −∞. Such a
             row is 0.""")
         .by(normalize=lambda scores: scores.softmax(-1))
         .by(
-            afterwards(
-                lambda weights, left: weights * left / (weights * left).sum(-1, keepdim=True)
+            cut_after_softmax(
+                lambda weights, mask: weights * mask / (weights * mask).sum(-1, keepdim=True)
             )
         )
-        .by(after=nan_where(lambda left: left.all()))
-        .by(after=nan_where(lambda left: left.any(-1, keepdim=True))),
+        .by(after=nan_in_empty_rows(lambda mask: mask.all()))
+        .by(after=nan_in_empty_rows(lambda mask: mask.any(-1, keepdim=True))),
         mistake("""a low number in place of −∞
             Your cut scores are low, but a row that has nothing else becomes a softmax of them. A
             row without a key is 0.""")
-        .by(filled(-1e9))
-        .by(filled(torch.finfo(torch.float32).min))
-        .by(low_throughout(-1e9))
-        .by(low_throughout(torch.finfo(torch.float32).min)),
+        .by(fill_cut_scores(-1e9))
+        .by(fill_cut_scores(torch.finfo(torch.float32).min))
+        .by(fill_hidden_scores_too(-1e9))
+        .by(fill_hidden_scores_too(torch.finfo(torch.float32).min)),
         mistake("""a score of 0 is no cut
             You set the scores to 0, and e⁰ = 1 is a weight like others. A weight of 0 needs a score
             of −∞.""")
-        .by(filled(0.0))
-        .by(hide=lambda scores, left: scores.masked_fill(~left, 0.0)),
+        .by(fill_cut_scores(0.0))
+        .by(hide=lambda scores, mask: scores.masked_fill(~mask, 0.0)),
         mistake("""key and query exchanged
             An edge is (query, key), row and column. You cut (key, query).""").by(
-            pairs=turned_round, see=in_square(everywhere)
+            pairs=exchange_ends, mask_of=ignore_edges_outside(mask_without_edges)
         ),
         mistake("""both directions are cut
             You cut (i, j) and (j, i). An edge leads from one query to one key; the other way round
             is another edge.""").by(
-            pairs=lambda edges: [*edges, *turned_round(edges)], see=in_square(everywhere)
+            pairs=lambda edges: [*edges, *exchange_ends(edges)],
+            mask_of=ignore_edges_outside(mask_without_edges),
         ),
         mistake("""whole rows or columns are cut
             You cut everything that these queries look at, or all that looks at these keys. One
             entry each: `mask[query, key]`.""")
-        .by(whole(1))
-        .by(whole(0))
+        .by(cut_rows_or_columns(1))
+        .by(cut_rows_or_columns(0))
         .by(
-            see=lambda scores, edges: everywhere(
+            mask_of=lambda scores, edges: mask_without_edges(
                 scores, [(i, j) for i, _ in edges for _, j in edges]
             )
         ),
@@ -278,7 +285,7 @@ EXERCISE = exercise(
         .by(pairs=lambda edges: list(edges)[-1:]),
         mistake("""all but the edges is cut
             You keep the edges and cut the rest: the mask is inverted.""").by(
-            see=lambda scores, edges: ~everywhere(scores, edges)
+            mask_of=lambda scores, edges: ~mask_without_edges(scores, edges)
         ),
         mistake("""nothing is cut
             Your result is the softmax of the scores. Did the cut reach what you return?
@@ -287,7 +294,7 @@ EXERCISE = exercise(
         ),
         mistake("""only the first map is cut
             You cut the edges in the first map of the batch. They are cut in every one: index from
-            the end, `[..., query, key]`.""").by(see=first_map_alone),
+            the end, `[..., query, key]`.""").by(mask_of=mask_of_first_map),
         mistake("""softmax over the queries
             Your columns sum to 1. Each row is a query, and its weights over the keys sum to 1:
             `dim=-1`.""").by(normalize=lambda scores: softmax(scores.mT).mT),
@@ -298,37 +305,41 @@ EXERCISE = exercise(
         mistake("""what was cut is shared out evenly
             You give what an edge had to the others of its row in equal parts. The others keep their
             proportions: divide by what is left.""")
-        .by(shared_by(lambda weights, left: left))
-        .by(shared_by(lambda weights, left: left & (weights > 0))),
+        .by(share_evenly(lambda weights, mask: mask))
+        .by(share_evenly(lambda weights, mask: mask & (weights > 0))),
         mistake("""divided by the sum of the map
             You divide by the sum of all the weights that are left. Each row is divided by its own:
             `.sum(-1, keepdim=True)`.""")
-        .by(afterwards(lambda weights, left: over_all(weights * left)))
-        .by(afterwards(lambda weights, left: over_all(weights * left) * weights.shape[-2])),
+        .by(cut_after_softmax(lambda weights, mask: divide_by_map_sum(weights * mask)))
+        .by(
+            cut_after_softmax(
+                lambda weights, mask: divide_by_map_sum(weights * mask) * weights.shape[-2]
+            )
+        ),
         mistake("""hidden keys come back
             You put another score where −∞ was, and the key that it hid has a weight again. A score
             of −∞ stays −∞.""").by(
-            hide=lambda scores, left: scores.masked_fill(scores.isneginf(), 0).masked_fill(
-                ~left, -math.inf
+            hide=lambda scores, mask: scores.masked_fill(scores.isneginf(), 0).masked_fill(
+                ~mask, -math.inf
             )
         ),
         mistake("""an empty list of edges stops it
             `edges` may be empty, and `zip(*edges)` gives nothing to unpack then: nothing is cut.
-            A loop over the edges has no such case.""").by(pairs=two_lists),
+            A loop over the edges has no such case.""").by(pairs=unzip_edges),
         mistake("""no tensor comes back
             You return a NumPy array, or lists. The weights are a torch tensor, through which
             gradients can flow: stay with torch operations.""")
-        .by(after=lambda weights, left: weights.detach().numpy())
-        .by(after=lambda weights, left: weights.tolist()),
+        .by(after=lambda weights, mask: weights.detach().numpy())
+        .by(after=lambda weights, mask: weights.tolist()),
         mistake("""computed in float32
             You turn the scores into float32, which keeps seven digits of float64. Stay in the dtype
             of the scores.""").by(
-            hide=lambda scores, left: scores.float().masked_fill(~left, -math.inf)
+            hide=lambda scores, mask: scores.float().masked_fill(~mask, -math.inf)
         ),
         mistake("""the scores are changed
             You write −∞ into the caller's scores: `masked_fill_`, or an assignment. Work on a copy,
             or use `masked_fill`.""").by(
-            hide=lambda scores, left: scores.masked_fill_(~left, -math.inf)
+            hide=lambda scores, mask: scores.masked_fill_(~mask, -math.inf)
         ),
     ),
 )

@@ -28,7 +28,7 @@ FAR = {"hidden": Drawn("... d", lambda rng, shape: rng.normal(size=shape) + 5)}
 
 
 @composition
-def reading(
+def compose_logit_lens(
     centre=as_it_is,
     average=lambda squares: squares.mean(-1, keepdim=True),
     eps=1e-5,
@@ -39,7 +39,7 @@ def reading(
     say=lambda normed, table: normed @ table.mT,
     finish=as_it_is,
 ):
-    """``logit_lens`` made of decisions."""
+    """Return ``logit_lens`` made of decisions."""
 
     def logit_lens(hidden, gain, table):
         x = centre(hidden)
@@ -49,21 +49,21 @@ def reading(
     return logit_lens
 
 
-def eps_outside(hidden, size):
+def divide_with_eps_outside(hidden, size):
     return hidden / (hidden.square().mean(-1, keepdim=True).sqrt() + 1e-5)
 
 
-def over_deviation(correction: int):
+def divide_by_deviation(correction: int):
     return lambda hidden, size: (
         hidden / (hidden.var(-1, correction=correction, keepdim=True) + 1e-5).sqrt()
     )
 
 
-def normed_to(x):
+def rms_normed(x):
     return torch.nn.functional.rms_norm(x, x.shape[-1:], eps=1e-5)
 
 
-def mean_off(x):
+def subtract_mean(x):
     return x - x.mean(-1, keepdim=True)
 
 
@@ -98,7 +98,7 @@ EXERCISE = exercise(
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        reading,
+        compose_logit_lens,
         mistake("""no final norm
             You multiply the stream by the table as it is. The model normalises before its last
             layer: `rms_norm(hidden, gain)`.""")
@@ -109,7 +109,7 @@ EXERCISE = exercise(
             gain)`.""").by(scale=lambda normed, gain: normed),
         mistake("""the mean is taken off
             You subtract each row's mean, as chapter 12's layer norm does. An RMS norm leaves it
-            in.""").by(centre=mean_off),
+            in.""").by(centre=subtract_mean),
         mistake("""the norm is not of each vector by itself
             You normalise over the tokens, or all numbers together. Each vector is normalised by
             itself, over its features: axis −1.""")
@@ -127,11 +127,11 @@ EXERCISE = exercise(
         mistake("""divided by the standard deviation
             You divide by the standard deviation, in which each row's mean is taken off. An RMS norm
             divides by the root of the mean square, mean left in.""")
-        .by(divide=over_deviation(1))
-        .by(divide=over_deviation(0)),
+        .by(divide=divide_by_deviation(1))
+        .by(divide=divide_by_deviation(0)),
         mistake("""eps is added after the root
             You add eps to the root. It belongs under it: `(mean_square + eps).sqrt()`.""").by(
-            divide=eps_outside
+            divide=divide_with_eps_outside
         ),
         mistake("""another eps
             Your norm adds another number than 1e-5, or none, under its root. It is chapter 18's
@@ -143,7 +143,7 @@ EXERCISE = exercise(
             You normalise the rows of the table, or compare by cosine. The last layer is a plain
             product, in which long rows count more.""")
         .by(rows=lambda table: torch.nn.functional.normalize(table, dim=-1))
-        .by(rows=normed_to),
+        .by(rows=rms_normed),
         mistake("""the table is not transposed
             A row of the table belongs to a word, so the logits are `… @ table.T`. You multiply by
             the table itself.""").by(say=lambda normed, table: normed @ table),
@@ -169,15 +169,15 @@ EXERCISE = exercise(
         mistake("""the gain comes before the norm
             You multiply by gain and normalise then. The norm comes first: `gain · (x / rms)`.
         """)
-        .by(scale=lambda normed, gain: normed_to(gain * normed))
+        .by(scale=lambda normed, gain: rms_normed(gain * normed))
         .by(
-            divide=lambda hidden, size: hidden, scale=lambda hidden, gain: normed_to(gain * hidden)
+            divide=lambda hidden, size: hidden, scale=lambda hidden, gain: rms_normed(gain * hidden)
         ),
         mistake("""the logits are normalised
             You multiply by the table first and normalise the logits. It is the vector that is
             normalised, before its product with the table.""")
-        .by(divide=lambda hidden, size: hidden, finish=normed_to)
-        .by(finish=normed_to),
+        .by(divide=lambda hidden, size: hidden, finish=rms_normed)
+        .by(finish=rms_normed),
         mistake("""no tensor comes back
             You return a NumPy array, or lists. Logits are a torch tensor, through which gradients
             can flow: stay with torch operations.""")

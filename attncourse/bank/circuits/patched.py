@@ -29,7 +29,7 @@ SIZES = {
 
 
 def state_of_llama(rng: Rng, config: dict) -> State:
-    """Parameters of order one for a ``Llama``; of tied layers the first one's."""
+    """Return parameters of order one for a ``Llama``; of tied layers the first one's."""
     state = {}
     for name, shape in shapes_of(Llama, LlamaConfig(**config)).items():
         numbers = rng.uniform(0.4, 1.2, shape)
@@ -42,11 +42,11 @@ def state_of_llama(rng: Rng, config: dict) -> State:
 def patch_case(
     rng: Rng, layer: int, position: int, on: tuple[int, ...] = (7,), note: str = "", **changed
 ) -> Case:
-    """The patch of one vector; ``raises`` and ``afterwards`` may be among what is changed."""
+    """Return the case that patches one vector; ``changed`` may set ``raises``, ``afterwards``."""
     raises, afterwards = changed.pop("raises", None), changed.pop("afterwards", False)
     config: dict[str, Any] = SIZES | changed
     clean, corrupted = (ids_of(rng, config["n_vocab"], on) for _ in range(2))
-    told = ", ".join(f"{key}={value!r}" for key, value in config.items())
+    config_text = ", ".join(f"{key}={value!r}" for key, value in config.items())
     return Case(
         kwargs={
             "config": config,
@@ -58,7 +58,7 @@ def patch_case(
         note=note,
         raises=raises,
         shown=f"patched(model, clean, corrupted, {layer}, {position}), "
-        f"model = Llama(LlamaConfig({told}))",
+        f"model = Llama(LlamaConfig({config_text}))",
     )
 
 
@@ -69,7 +69,7 @@ def ids_of(rng: Rng, n_vocab: int, shape: tuple[int, ...]) -> torch.Tensor:
 # --- decisions and mistakes ----------------------------------------------------------------------
 
 
-def there(model, clean, corrupted, layer, position):
+def refuse_place(model, clean, corrupted, layer, position):
     if not 0 <= layer < len(model.blocks) or not 0 <= position < corrupted.shape[-1]:
         raise ValueError("there is no such layer or position")
     if clean.shape != corrupted.shape:
@@ -77,124 +77,127 @@ def there(model, clean, corrupted, layer, position):
     return layer, position
 
 
-def unchecked(model, clean, corrupted, layer, position):
+def accept_any_place(model, clean, corrupted, layer, position):
+    """Return layer and position unchecked."""
     return layer, position
 
 
-def streams(model, ids):
+def residual_streams(model, ids):
     """Return the streams before the first block, and after each."""
     x = model.tokens(ids)
-    found = [x]
+    all_streams = [x]
     for block in model.blocks:
         x = block(x)
-        found.append(x)
-    return found
+        all_streams.append(x)
+    return all_streams
 
 
-def one_vector(x, taken, position):
+def patch_one_vector(x, clean, position):
     x = x.clone()
-    x[..., position, :] = taken[..., position, :]
+    x[..., position, :] = clean[..., position, :]
     return x
 
 
-def to_all(x, taken, position):
-    return taken[..., [position], :].expand(x.shape)
+def same_vector_everywhere(x, clean, position):
+    return clean[..., [position], :].expand(x.shape)
 
 
-def from_place(shift: Callable):
-    """The vector of another position is taken."""
+def clean_vector_from(shift: Callable):
+    """Return a ``patch`` that takes the clean vector of another position."""
 
-    def put(x, taken, position):
+    def patch(x, clean, position):
         x = x.clone()
-        x[..., position, :] = taken[..., shift(position, x.shape[-2]), :]
+        x[..., position, :] = clean[..., shift(position, x.shape[-2]), :]
         return x
 
-    return put
+    return patch
 
 
-def to_place(shift: Callable):
-    """Another position gets its own vector of the clean run."""
-    return lambda x, taken, position: one_vector(x, taken, shift(position, x.shape[-2]))
+def patch_at(shift: Callable):
+    """Return a ``patch`` that gives another position its own vector of the clean run."""
+    return lambda x, clean, position: patch_one_vector(x, clean, shift(position, x.shape[-2]))
 
 
-def everything(x, taken, position):
-    return taken
+def whole_clean_stream(x, clean, position):
+    return clean
 
 
-def from_there_on(x, taken, position):
-    return torch.cat([x[..., :position, :], taken[..., position:, :]], dim=-2)
+def patch_from_position_on(x, clean, position):
+    return torch.cat([x[..., :position, :], clean[..., position:, :]], dim=-2)
 
 
-def up_to_there(x, taken, position):
-    return torch.cat([taken[..., : position + 1, :], x[..., position + 1 :, :]], dim=-2)
+def patch_up_to_position(x, clean, position):
+    return torch.cat([clean[..., : position + 1, :], x[..., position + 1 :, :]], dim=-2)
 
 
-def added(x, taken, position):
+def add_clean_vector(x, clean, position):
     x = x.clone()
-    x[..., position, :] += taken[..., position, :]
+    x[..., position, :] += clean[..., position, :]
     return x
 
 
-def halved(x, taken, position):
+def average_both_vectors(x, clean, position):
     x = x.clone()
-    x[..., position, :] = (x[..., position, :] + taken[..., position, :]) / 2
+    x[..., position, :] = (x[..., position, :] + clean[..., position, :]) / 2
     return x
 
 
-def first_of_batch(x, taken, position):
+def vector_of_first_sequence(x, clean, position):
     x = x.clone()
-    x[..., position, :] = taken.reshape(-1, *taken.shape[-2:])[0, position]
+    x[..., position, :] = clean.reshape(-1, *clean.shape[-2:])[0, position]
     return x
 
 
-def batch_for_sequence(x, taken, position):
+def index_batch_not_tokens(x, clean, position):
     x = x.clone()
-    x[position] = taken[position]
+    x[position] = clean[position]
     return x
 
 
-def after_block(layer, n_layers):
+def stream_after_block(layer, n_layers):
     return [layer + 1]
 
 
 @composition
-def patching(
-    refuse=there,
+def compose_patched(
+    refuse=refuse_place,
     runs=lambda clean, corrupted: (clean, corrupted),
-    taken_from=streams,
-    where=after_block,
-    put=one_vector,
+    record=residual_streams,
+    where=stream_after_block,
+    patch=patch_one_vector,
     run=lambda block, x, change: change(block(x)),
     norm=lambda model, x: model.norm(x),
     rows=lambda logits, position: logits,
     finish=as_it_is,
-    leave=lambda model, layer, position, taken: None,
+    leave_behind=lambda model, layer, position, clean_streams: None,
 ):
-    """``patched`` made of decisions; ``where`` names streams, 0 before all blocks."""
+    """Return ``patched`` made of decisions; ``where`` names streams, 0 before all blocks."""
 
     def patched(model, clean, corrupted, layer, position):
         layer, position = refuse(model, clean, corrupted, layer, position)
         clean, corrupted = runs(clean, corrupted)
         with torch.no_grad():
-            taken = taken_from(model, clean)
+            clean_streams = record(model, clean)
             places = where(layer, len(model.blocks))
             x = model.tokens(corrupted)
             for i in range(len(model.blocks) + 1):
                 change = (
-                    partial(put, taken=taken[i], position=position) if i in places else as_it_is
+                    partial(patch, clean=clean_streams[i], position=position)
+                    if i in places
+                    else as_it_is
                 )
                 x = run(model.blocks[i - 1], x, change) if i else change(x)
-            leave(model, layer, position, taken)
+            leave_behind(model, layer, position, clean_streams)
             return finish(rows(model.out(norm(model, x)), position))
 
     return patched
 
 
-def hook_stays(model, layer, position, taken):
-    """The hook that puts the vector in is never removed."""
-    vector = taken[layer + 1][..., position, :]
+def leave_patching_hook(model, layer, position, clean_streams):
+    """Put the vector in by a hook that is never removed."""
+    vector = clean_streams[layer + 1][..., position, :]
 
-    def hook(block, given, x):
+    def hook(block, inputs, x):
         x = x.clone()
         if x.shape[-2] > position:
             x[..., position, :] = vector
@@ -203,60 +206,60 @@ def hook_stays(model, layer, position, taken):
     model.blocks[layer].register_forward_hook(hook)
 
 
-def first_hook_stays(model, layer, position, taken):
-    """The hook that kept the clean vector is never removed."""
-    kept = []
-    model.blocks[layer].register_forward_hook(lambda block, given, x: kept.append(x))
+def leave_recording_hook(model, layer, position, clean_streams):
+    """Record the clean vector by a hook that is never removed."""
+    recorded = []
+    model.blocks[layer].register_forward_hook(lambda block, inputs, x: recorded.append(x))
 
 
-def all_hooks_go(model, layer, position, taken):
-    """With its own hook goes every other."""
+def remove_all_hooks(model, layer, position, clean_streams):
+    """Remove every hook of the block, not only its own."""
     model.blocks[layer]._forward_hooks.clear()
 
 
-def in_attention(block, x, change):
+def patch_attention_output(block, x, change):
     x = x + change(block.attention(block.norm_1(x)))
     return x + block.feed_forward(block.norm_2(x))
 
 
-def in_feed_forward(block, x, change):
+def patch_feed_forward_output(block, x, change):
     x = x + block.attention(block.norm_1(x))
     return x + change(block.feed_forward(block.norm_2(x)))
 
 
-def part_of(run: Callable) -> dict[str, Any]:
-    """Options: what a part of the block returns is exchanged, in place of the stream."""
+def patch_part_of_block(run: Callable) -> dict[str, Any]:
+    """Return the options that exchange what a part of the block returns, not the stream."""
 
-    def taken_from(model, ids):
-        found = streams(model, ids)
-        kept = [found[0]]
-        for block, x in zip(model.blocks, found, strict=False):
-            run(block, x, lambda part: kept.append(part) or part)
-        return kept
+    def record(model, ids):
+        stream_values = residual_streams(model, ids)
+        part_outputs = [stream_values[0]]
+        for block, x in zip(model.blocks, stream_values, strict=False):
+            run(block, x, lambda part: part_outputs.append(part) or part)
+        return part_outputs
 
-    return {"run": run, "taken_from": taken_from}
+    return {"run": run, "record": record}
 
 
-def by_index(model, clean, corrupted, layer, position):
-    """Negative ones count from the end, what is too large is an ``IndexError``."""
+def index_like_python(model, clean, corrupted, layer, position):
+    """Return layer and position as Python indexes: negative ones count from the end."""
     return range(len(model.blocks))[layer], range(corrupted.shape[-1])[position]
 
 
-def what_is_added(model, ids):
-    """In place of each stream what its block has added to it."""
-    found = streams(model, ids)
-    return [found[0], *(after - before for before, after in pairwise(found))]
+def block_contributions(model, ids):
+    """Return what each block adds to the stream, in place of the streams."""
+    stream_values = residual_streams(model, ids)
+    return [stream_values[0], *(after - before for before, after in pairwise(stream_values))]
 
 
-def last_norms(model, ids):
-    return [model.norm(x) for x in streams(model, ids)]
+def finally_normed_streams(model, ids):
+    return [model.norm(x) for x in residual_streams(model, ids)]
 
 
-def no_answer(layer, n_layers):
+def patch_no_stream(layer, n_layers):
     return []
 
 
-def patches(rng: Rng) -> list[Case]:
+def patch_cases(rng: Rng) -> list[Case]:
     return [
         patch_case(rng, 1, 3),
         patch_case(rng, 0, 4, on=(6,)),
@@ -274,7 +277,7 @@ EXERCISE = exercise(
     minutes=25,
     limit=10.0,
     criteria=(
-        Criterion("one vector of the clean run in the corrupted one", 3).on(patches),
+        Criterion("one vector of the clean run in the corrupted one", 3).on(patch_cases),
         Criterion("a batch, other models", 1).on(
             lambda rng: [
                 patch_case(rng, 1, 2, on=(2, 5), note="a batch of 2"),
@@ -302,7 +305,7 @@ EXERCISE = exercise(
     ),
     excludes=(("*", "What it is given is a model and sequences of ids."),),
     mistakes=made(
-        patching,
+        compose_patched,
         mistake("""patched the wrong way round
             You run `clean` with a vector of `corrupted`. It is the corrupted run that is asked for,
             with one vector of the clean one in it.""").by(
@@ -310,17 +313,20 @@ EXERCISE = exercise(
         ),
         mistake("""nothing is patched
             Your logits are those of the corrupted run as it is. A hook has to *return* what should
-            run on, and a copy that is changed has to be used.""").by(where=no_answer),
+            run on, and a copy that is changed has to be used.""").by(where=patch_no_stream),
         mistake("""the clean run comes back
             You return the logits of `clean`, or put its whole stream in place. One vector alone
             comes from it.""")
-        .by(put=everything)
-        .by(where=lambda layer, n: [n], put=everything),
+        .by(patch=whole_clean_stream)
+        .by(where=lambda layer, n: [n], patch=whole_clean_stream),
         mistake("""before the block, not after it
             You exchange what goes *into* block `layer`. Exchange what comes out of it: with hooks
             that is a forward hook, not a pre-hook.""")
         .by(where=lambda layer, n: [layer])
-        .by(where=lambda layer, n: [layer], taken_from=lambda *given: [*streams(*given)[1:], None]),
+        .by(
+            where=lambda layer, n: [layer],
+            record=lambda *args: [*residual_streams(*args)[1:], None],
+        ),
         mistake("""another layer
             You exchange the vector after another block. Layers count from 0, `model.blocks[layer]`.
         """)
@@ -336,8 +342,8 @@ EXERCISE = exercise(
         mistake("""a part of the block
             Your hook sits on the block's attention or on its feed-forward layer. What these return
             is added to the stream; the stream is what the block itself returns.""")
-        .by(part_of(in_attention))
-        .by(part_of(in_feed_forward)),
+        .by(patch_part_of_block(patch_attention_output))
+        .by(patch_part_of_block(patch_feed_forward_output)),
         mistake("""in every layer from there on
             You put the clean vector in after each of the later blocks as well. After block `layer`
             alone: what the later ones make of it is the question.""")
@@ -347,39 +353,41 @@ EXERCISE = exercise(
         mistake("""another position
             You exchange the vector at another position: the one after, the one before, the last, or
             at several, all up to it, from it on or of the sequence.""")
-        .by(put=to_place(lambda position, n: min(position + 1, n - 1)))
-        .by(put=to_place(lambda position, n: max(position - 1, 0)))
-        .by(put=to_place(lambda position, n: n - 1))
-        .by(put=from_there_on)
-        .by(put=up_to_there)
-        .by(put=to_all),
+        .by(patch=patch_at(lambda position, n: min(position + 1, n - 1)))
+        .by(patch=patch_at(lambda position, n: max(position - 1, 0)))
+        .by(patch=patch_at(lambda position, n: n - 1))
+        .by(patch=patch_from_position_on)
+        .by(patch=patch_up_to_position)
+        .by(patch=same_vector_everywhere),
         mistake("""the vector of another position
             At `position` you put the vector that the clean run has somewhere else. It has its own
             there.""")
-        .by(put=from_place(lambda position, n: n - 1))
-        .by(put=from_place(lambda position, n: 0))
-        .by(put=from_place(lambda position, n: min(position + 1, n - 1))),
+        .by(patch=clean_vector_from(lambda position, n: n - 1))
+        .by(patch=clean_vector_from(lambda position, n: 0))
+        .by(patch=clean_vector_from(lambda position, n: min(position + 1, n - 1))),
         mistake("""added, not put in its place
             You add the clean vector, or average the two. It takes the place of the other.""")
-        .by(put=added)
-        .by(put=halved),
+        .by(patch=add_clean_vector)
+        .by(patch=average_both_vectors),
         mistake("""what the block adds, not the stream
             You take what the block *added* in the clean run. The residual stream is all that runs
-            on after it, x with everything that was added so far.""").by(taken_from=what_is_added),
+            on after it, x with everything that was added so far.""").by(
+            record=block_contributions
+        ),
         mistake("""a vector that is normalised
             You take the stream through the final norm. It is taken as it runs from block to
-            block.""").by(taken_from=last_norms),
+            block.""").by(record=finally_normed_streams),
         mistake("""no final norm
             Between the last block and the last layer stands the model's norm: `model.out(
             model.norm(x))`.""").by(norm=lambda model, x: x),
         mistake("""the hook stays
             The model goes on patching after your function has returned. Remove the hook, also where
-            the run fails: `try … finally: hook.remove()`.""").by(leave=hook_stays),
+            the run fails: `try … finally: hook.remove()`.""").by(leave_behind=leave_patching_hook),
         mistake("""the hooks are others afterwards
             A hook that kept the clean vector is still there after your function has returned, or
             hooks that somebody else had set are gone. Remove your own: `hook.remove()`.""")
-        .by(leave=first_hook_stays)
-        .by(leave=all_hooks_go),
+        .by(leave_behind=leave_recording_hook)
+        .by(leave_behind=remove_all_hooks),
         mistake("""one token's logits alone
             You return the row of the last token, or of the one at `position`. Logits for every
             position are asked for, `(..., n, n_vocab)`.""")
@@ -391,16 +399,16 @@ EXERCISE = exercise(
         .by(finish=lambda logits: logits.log_softmax(-1)),
         mistake("""positions are looked up in the batch
             `x[position]` is a sequence where there is a batch. Positions are on the last axis but
-            one: `x[..., position, :]`.""").by(put=batch_for_sequence),
+            one: `x[..., position, :]`.""").by(patch=index_batch_not_tokens),
         mistake("""the first sequence for all
             You put the first sequence's vector into all of them. Each gets its own.""").by(
-            put=first_of_batch
+            patch=vector_of_first_sequence
         ),
         mistake("""what does not exist is let through
             A negative layer or position counts from the end in Python, and one that is too large
             gives another error, or none. Here each is a `ValueError`.""")
-        .by(refuse=unchecked)
-        .by(refuse=by_index)
+        .by(refuse=accept_any_place)
+        .by(refuse=index_like_python)
         .by(
             refuse=lambda model, clean, corrupted, layer, position: (
                 min(layer, len(model.blocks) - 1),
@@ -412,12 +420,12 @@ EXERCISE = exercise(
         """)
         .by(
             refuse=lambda model, clean, corrupted, layer, position: (
-                there(model, clean, corrupted, layer, position + 1) and (layer, position)
+                refuse_place(model, clean, corrupted, layer, position + 1) and (layer, position)
             )
         )
         .by(
             refuse=lambda model, clean, corrupted, layer, position: (
-                there(model, clean, corrupted, layer + 1, position) and (layer, position)
+                refuse_place(model, clean, corrupted, layer + 1, position) and (layer, position)
             )
         ),
     ),

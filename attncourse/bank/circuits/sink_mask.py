@@ -5,7 +5,7 @@ import math
 import torch
 
 from attncourse import circuits
-from attncourse.bank.masking.shared import OF_WHAT_COMES_BACK, band, returned
+from attncourse.bank.masking.shared import OF_WHAT_COMES_BACK, band, finish_mask
 from attncourse.checks.exercise import Case, Criterion, composition, exercise
 from attncourse.checks.writing.cases import once_more
 from attncourse.checks.writing.decisions import as_it_is
@@ -16,46 +16,46 @@ from attncourse.checks.writing.recipes import made, mistake
 BY_HAND = Case((6, 2, 1))
 
 
-def refused(args: tuple, note: str) -> Case:
+def refused_case(args: tuple, note: str) -> Case:
     return Case(args, note=note, raises=ValueError)
 
 
 # --- decisions and mistakes ----------------------------------------------------------------------
 
 
-def whole_numbers(n, width, n_sinks):
+def refuse_bad_sizes(n, width, n_sinks):
     if width < 1 or n_sinks < 0:
         raise ValueError("expected a width of 1 or more and no negative number of sinks")
     return width, n_sinks
 
 
 @composition
-def keeping(
-    refuse=whole_numbers,
+def compose_sink_mask(
+    refuse=refuse_bad_sizes,
     near=lambda n, width, n_sinks: band(n, n, 1 - width, 0),
     first=lambda n, n_sinks: (torch.arange(n) < n_sinks).expand(n, n),
     together=lambda near, first: near | first,
     reach=lambda mask: mask.tril(),
     **back,
 ):
-    """``sink_mask`` made of decisions."""
+    """Return ``sink_mask`` made of decisions."""
 
     def sink_mask(n, width, n_sinks):
         width, n_sinks = refuse(n, width, n_sinks)
         mask = together(near(n, width, n_sinks), first(n, n_sinks))
-        return returned(reach(mask), **back)
+        return finish_mask(reach(mask), **back)
 
     return sink_mask
 
 
-def last_by_slice(n, n_sinks):
-    """``[:, -n_sinks:]``, which is every column where n_sinks is 0."""
+def last_columns(n, n_sinks):
+    """Return ``[:, -n_sinks:]``, which is every column where n_sinks is 0."""
     mask = torch.zeros(n, n, dtype=torch.bool)
     mask[:, -n_sinks:] = True
     return mask
 
 
-def causal_columns(n, n_sinks):
+def causal_sink_columns(n, n_sinks):
     return (torch.arange(n) < n_sinks).expand(n, n).tril()
 
 
@@ -95,14 +95,14 @@ EXERCISE = exercise(
         ),
         Criterion("a width below 1, or sinks below 0: ValueError", 1).on(
             lambda rng: [
-                refused((5, 0, 1), "width 0"),
-                refused((5, -2, 1), "a negative width"),
-                refused((5, 2, -1), "a negative number of sinks"),
+                refused_case((5, 0, 1), "width 0"),
+                refused_case((5, -2, 1), "a negative width"),
+                refused_case((5, 2, -1), "a negative number of sinks"),
             ]
         ),
     ),
     mistakes=made(
-        keeping,
+        compose_sink_mask,
         *OF_WHAT_COMES_BACK,
         mistake("""a sink inside the window is lost
             Where the window reaches the first tokens, yours forbids them: an exclusive *or*, or a
@@ -135,7 +135,7 @@ EXERCISE = exercise(
             You keep the last `n_sinks` columns. The sinks are at the beginning: `[:, :n_sinks]`.
         """)
         .by(first=lambda n, n_sinks: (torch.arange(n) >= n - n_sinks).expand(n, n))
-        .by(first=last_by_slice),
+        .by(first=last_columns),
         mistake("""always one sink
             You keep the first token, whatever `n_sinks` says: as many are kept as it says, and with
             0 none.""")
@@ -171,12 +171,12 @@ EXERCISE = exercise(
         .by(near=lambda n, width, n_sinks: band(n, n, 0, width - 1), reach=as_it_is)
         .by(
             near=lambda n, width, n_sinks: band(n, n, 1 - width, width - 1),
-            first=causal_columns,
+            first=causal_sink_columns,
             reach=as_it_is,
         )
         .by(
             near=lambda n, width, n_sinks: band(n, n, -(width // 2), width // 2),
-            first=causal_columns,
+            first=causal_sink_columns,
             reach=as_it_is,
         ),
         mistake("""a token does not see itself
@@ -201,17 +201,17 @@ EXERCISE = exercise(
             n_sinks = 0 is a window without any.""")
         .by(
             refuse=lambda n, width, n_sinks: (
-                whole_numbers(n, width, n_sinks - 1) and (width, n_sinks)
+                refuse_bad_sizes(n, width, n_sinks - 1) and (width, n_sinks)
             )
         )
         .by(
             refuse=lambda n, width, n_sinks: (
-                whole_numbers(n, min(width, n - width + 1), n_sinks) and (width, n_sinks)
+                refuse_bad_sizes(n, min(width, n - width + 1), n_sinks) and (width, n_sinks)
             )
         )
         .by(
             refuse=lambda n, width, n_sinks: (
-                whole_numbers(n, width, min(n_sinks, n - n_sinks)) and (width, n_sinks)
+                refuse_bad_sizes(n, width, min(n_sinks, n - n_sinks)) and (width, n_sinks)
             )
         ),
     ),

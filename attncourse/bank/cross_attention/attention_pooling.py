@@ -7,13 +7,13 @@ from torch import nn
 
 from attncourse import cross_attention
 from attncourse.bank.cross_attention.shared import (
-    OF_BOTH,
+    OF_BOTH_MODULES,
     OF_THE_PRODUCT,
     PADDING,
-    WEIGHTS_TURNED,
-    by_letters,
-    far_off,
-    shown,
+    WEIGHTS_TRANSPOSED,
+    change_weights,
+    products_by_einsum,
+    tokens_far_from_0,
 )
 from attncourse.checks.callers import call_module_with_gradients
 from attncourse.checks.exercise import Rng, composition, exercise, unchanged
@@ -53,7 +53,7 @@ THREE_STATE = {
 THREE_MASK = {"mask": torch.tensor([True, False, True])}
 
 
-def three(method: str = "", **mask):
+def case_of_three(method: str = "", **mask):
     return module_case("AttentionPooling", (4,), THREE_STATE, THREE | mask, method=method)
 
 
@@ -66,43 +66,43 @@ def pool_layers(d, n_queries=1):
 
 
 @composition
-def pool(
+def compose_attention_pooling(
     layers=pool_layers,
     query=lambda self, x: self.queries,
     key=lambda self, x: self.W_k(x),
     value=lambda self, x: self.W_v(x),
     **options,
 ):
-    """An ``AttentionPooling`` made of decisions: what it holds, its views, its attention."""
+    """Return an ``AttentionPooling`` made of decisions: what it holds, its views, its attention."""
     return attention_class("AttentionPooling", layers, query, key, value, **options)
 
 
-def padding_zeroed(attention, views, mask, other):
+def zero_padding(attention, views, mask, other):
     query, key, value = views
     if mask is not None:  # a token of zeros has a key and a value of zeros
-        seen = (mask if mask.ndim == 1 else mask.any(dim=-2)).unsqueeze(-1)
-        key, value = key * seen, value * seen
+        is_allowed = (mask if mask.ndim == 1 else mask.any(dim=-2)).unsqueeze(-1)
+        key, value = key * is_allowed, value * is_allowed
     return mixed(attention, (query, key, value), None, other)
 
 
-def alike(scores):
+def equal_weights(scores):
     """Return one weight for every key that the mask allows."""
     allowed = (scores > -math.inf).to(scores.dtype)
     return allowed / allowed.sum(-1, keepdim=True)
 
 
-def answered(change):
-    """The option that changes what ``forward`` returns."""
-    return {"answer": lambda attention, *given: change(mixed(attention, *given))}
+def change_output(change):
+    """Return the option that changes what ``forward`` returns."""
+    return {"answer": lambda attention, *args: change(mixed(attention, *args))}
 
 
-def as_a_buffer(self, layers):
+def hold_queries_as_buffer(self, layers):
     queries = layers.pop("queries")
     decisions.assigned(self, layers)
     self.register_buffer("queries", queries.data)
 
 
-SQUEEZED = shown(lambda maps: maps.squeeze(-2))
+SQUEEZED = change_weights(lambda maps: maps.squeeze(-2))
 
 # --- the exercise --------------------------------------------------------------------------------
 
@@ -113,7 +113,7 @@ EXERCISE = exercise(
     minutes=25,
     criteria=(
         CASES.criterion("one learned question to every element", 3).on(
-            three(),
+            case_of_three(),
             row("n=7 d=4"),
             row("n=11 d=16", then="n=5"),
             row("n=7 d=4", then="", note=cases.OTHER_NUMBERS),
@@ -124,7 +124,7 @@ EXERCISE = exercise(
             start_case("AttentionPooling", (4, 3), "queries"),
         ),
         CASES.criterion("a mask, True where attention is allowed", 2).on(
-            three(**THREE_MASK),
+            case_of_three(**THREE_MASK),
             ROW.but(arguments={"mask": hole("n_queries n")}, note="a row for each query"),
             row("n=7 d=4", batch=(2,), arguments=PADDING, note="padding"),
             ROW.but(
@@ -135,13 +135,13 @@ EXERCISE = exercise(
             ),
             ROW.but(
                 "n_queries=11",
-                arguments={"x": Drawn("n d", far_off), "mask": hole("n_queries n")},
+                arguments={"x": Drawn("n d", tokens_far_from_0), "mask": hole("n_queries n")},
                 note="scores far from 0",
             ),
         ),
         CASES.criterion("weights(x, mask) returns the attention map", 2).on(
-            three("weights"),
-            three("weights", **THREE_MASK),
+            case_of_three("weights"),
+            case_of_three("weights", **THREE_MASK),
             ROW.but(batch=(2,), arguments=PADDING, method="weights", note="padding"),
             ROW.but(then={}, method="weights", note=cases.OTHER_NUMBERS),
         ),
@@ -165,48 +165,50 @@ EXERCISE = exercise(
     ),
     excludes=(cases.FLOATS_ONLY,),
     mistakes=(
-        *made(pool, *mistakes.OF_THE_METHODS, WEIGHTS_TURNED, *OF_THE_PRODUCT),
-        *made(pool, by_letters("md,bnd->bmn")),
         *made(
-            pool,
-            *(s.naming(d_k="d") for s in OF_BOTH),
+            compose_attention_pooling, *mistakes.OF_THE_METHODS, WEIGHTS_TRANSPOSED, *OF_THE_PRODUCT
+        ),
+        *made(compose_attention_pooling, products_by_einsum("md,bnd->bmn")),
+        *made(
+            compose_attention_pooling,
+            *(s.naming(d_k="d") for s in OF_BOTH_MODULES),
             mistake("""mean pooling
                 Every element gets the same weight, whatever the queries are. The weights are a
-                softmax of the queries' scores with the keys.""").by(normalize=alike),
+                softmax of the queries' scores with the keys.""").by(normalize=equal_weights),
             beside=mistakes.IN_ONE_METHOD,
         ),
         *made(
-            pool,
+            compose_attention_pooling,
             *mistakes.OF_THE_VIEWS,
             mistake("""the axis of the queries is squeezed away
                 You drop the axis of a single query, in the output or in `weights`, or by
                 `squeeze()` every axis of length 1. Keep it: one and many are the same code.""")
-            .by(answer=lambda attention, *given: mixed(attention, *given).squeeze(-2))
-            .by(answered(lambda output: output.squeeze()))
-            .by(answered(lambda output: output.squeeze(-2)) | SQUEEZED)
+            .by(answer=lambda attention, *args: mixed(attention, *args).squeeze(-2))
+            .by(change_output(lambda output: output.squeeze()))
+            .by(change_output(lambda output: output.squeeze(-2)) | SQUEEZED)
             .by(SQUEEZED),
             mistake("""the answers do not stay apart
                 You average the answers, add them up, run them together, or keep the first alone, or
                 average the queries, or the maps of `weights`. Each query has an answer of its own:
                 return all of them, (..., n_queries, d).""")
-            .by(answer=lambda attention, *given: mixed(attention, *given).mean(-2, True))
-            .by(answered(lambda output: output.mean(-2)))
-            .by(answered(lambda output: output.sum(-2, True)))
-            .by(answered(lambda output: output.sum(-2)))
-            .by(answered(lambda output: output.flatten(-2)))
-            .by(answered(lambda output: output[..., :1, :]))
-            .by(answered(lambda output: output[..., 0, :]))
+            .by(answer=lambda attention, *args: mixed(attention, *args).mean(-2, True))
+            .by(change_output(lambda output: output.mean(-2)))
+            .by(change_output(lambda output: output.sum(-2, True)))
+            .by(change_output(lambda output: output.sum(-2)))
+            .by(change_output(lambda output: output.flatten(-2)))
+            .by(change_output(lambda output: output[..., :1, :]))
+            .by(change_output(lambda output: output[..., 0, :]))
             .by(query=lambda self, x: self.queries.mean(0, keepdim=True))
-            .by(shown(lambda maps: maps.mean(-2)))
-            .by(shown(lambda maps: maps.mean(-2, True))),
+            .by(change_weights(lambda maps: maps.mean(-2)))
+            .by(change_weights(lambda maps: maps.mean(-2, True))),
             mistake("""the queries are added to the output
                 You add the queries to what was mixed. Return the mixed values alone.
-            """).by(answer=lambda attention, *given: mixed(attention, *given) + given[0][0]),
+            """).by(answer=lambda attention, *args: mixed(attention, *args) + args[0][0]),
             mistake("""the elements ask, not the queries
                 You let the elements attend to each other and average the result. Those who ask are
                 the learned `queries`.""").by(
                 query=lambda self, x: x,
-                answer=lambda attention, *given: mixed(attention, *given).mean(-2, True),
+                answer=lambda attention, *args: mixed(attention, *args).mean(-2, True),
             ),
             mistake("""the queries are projected too
                 You send the queries through `W_k`. They are compared as they are: only the elements
@@ -229,12 +231,12 @@ EXERCISE = exercise(
                     "queries": torch.zeros(n_queries, d),
                 }
             )
-            .by(hold=as_a_buffer),
+            .by(hold=hold_queries_as_buffer),
             mistakes.NO_SUPER_INIT,
             mistake("""padding is zeroed and still attended to
                 You set the masked elements of x to 0. Their keys then have the score 0, and exp(0)
                 = 1, so they take weight from the others. Put −∞ into the scores.
-            """).by(answer=padding_zeroed),
+            """).by(answer=zero_padding),
         ),
     ),
 )

@@ -4,12 +4,12 @@ import torch
 
 from attncourse import cross_attention
 from attncourse.bank.cross_attention.shared import (
-    OF_BOTH,
+    OF_BOTH_MODULES,
     OF_THE_PRODUCT,
     PADDING,
-    WEIGHTS_TURNED,
-    by_letters,
-    far_off,
+    WEIGHTS_TRANSPOSED,
+    products_by_einsum,
+    tokens_far_from_0,
 )
 from attncourse.checks.callers import call_module_with_gradients
 from attncourse.checks.exercise import Rng, composition, exercise, unchanged
@@ -56,7 +56,7 @@ QUESTIONS_MASK = {
 }
 
 
-def questions(method: str = "", **mask):
+def case_of_questions(method: str = "", **mask):
     state = QUESTIONS_STATE
     return module_case("CrossAttention", (3, 4, 4, 3), state, QUESTIONS | mask, method=method)
 
@@ -65,7 +65,7 @@ def questions(method: str = "", **mask):
 
 
 @composition
-def cross(
+def compose_cross_attention(
     layers=lambda d_x, d_y, d_k, d_v: linear(
         {"W_q": (d_x, d_k), "W_k": (d_y, d_k), "W_v": (d_y, d_v)}
     ),
@@ -74,31 +74,31 @@ def cross(
     value=lambda self, x, y: self.W_v(y),
     **options,
 ):
-    """A ``CrossAttention`` made of decisions: its layers, its three views, its attention."""
+    """Return a ``CrossAttention`` made of decisions: its layers, its three views, its attention."""
     return attention_class("CrossAttention", layers, query, key, value, 2, **options)
 
 
-def by_root_of(width, other):
+def divided_by_root_of(width, other):
     return mistake(f"""divided by √{width}
         You divide by the root of {width}. After the projections queries and keys have d_k features,
         and it is √d_k that keeps their products in range.
     """).by(factor=lambda q, k, other: other.shape[-1] ** -0.5, other=other)
 
 
-def first_for(x, y):
-    """The first sequences of y, until it has no more axes than x."""
+def first_sequences(x, y):
+    """Return the first sequences of y, until it has no more axes than x."""
     while y.ndim > x.ndim:
         y = y[0]
     return y
 
 
-def along(x, y):
-    """Y with the batch axes of x."""
+def expand_like(x, y):
+    """Return y with the batch axes of x."""
     return y.expand(*x.shape[:-2], *y.shape[-2:])
 
 
-def added_where_it_fits(attention, *given):
-    output, x = mixed(attention, *given), given[2]
+def add_x_where_it_fits(attention, *args):
+    output, x = mixed(attention, *args), args[2]
     return output + x if output.shape == x.shape else output
 
 
@@ -111,7 +111,7 @@ EXERCISE = exercise(
     minutes=20,
     criteria=(
         CASES.criterion("queries from x, keys and values from y", 3).on(
-            questions(),
+            case_of_questions(),
             # Where the sizes agree, the wrong sequence gives wrong numbers and no error.
             row("m=7 n=7 d_x=5 d_y=5 d_k=4 d_v=4", note="m = n, d_x = d_y and d_k = d_v"),
             row("m=3 n=11 d_x=5 d_y=5 d_k=16 d_v=7", then="m=2 n=5", note="d_x = d_y"),
@@ -123,19 +123,19 @@ EXERCISE = exercise(
             row("m=11 n=1 d_x=3 d_y=5 d_k=4 d_v=7", note="one key"),
         ),
         CASES.criterion("a mask, True where attention is allowed", 2).on(
-            questions(**QUESTIONS_MASK),
+            case_of_questions(**QUESTIONS_MASK),
             ROW.but(arguments={"mask": hole("n")}, note="a mask (n,) for all questions"),
             ROW.but(batch=(2,), arguments=PADDING, note="padding"),
             ROW.but("n=5", batch=(5,), arguments={"mask": hole("m n")}, note=cases.ONE_MASK),
             ROW.but(
                 "m=11",
-                arguments={"y": Drawn("n d_y", far_off), "mask": hole("m n")},
+                arguments={"y": Drawn("n d_y", tokens_far_from_0), "mask": hole("m n")},
                 note="scores far from 0",
             ),
         ),
         CASES.criterion("weights(x, y, mask) returns the attention map", 2).on(
-            questions("weights"),
-            questions("weights", **QUESTIONS_MASK),
+            case_of_questions("weights"),
+            case_of_questions("weights", **QUESTIONS_MASK),
             ROW.but(batch=(2,), arguments=PADDING, method="weights", note="padding"),
             ROW.but(then={}, method="weights", note=cases.OTHER_NUMBERS),
         ),
@@ -159,14 +159,16 @@ EXERCISE = exercise(
     ),
     excludes=(cases.FLOATS_ONLY,),
     mistakes=(
-        *made(cross, *mistakes.OF_THE_METHODS, WEIGHTS_TURNED, *OF_THE_PRODUCT),
-        *made(cross, by_letters("bmd,bnd->bmn")),
         *made(
-            cross,
-            *OF_BOTH,
-            by_root_of("d_x", lambda self, x, y: x),
-            by_root_of("d_y", lambda self, x, y: y),
-            by_root_of("d_v", lambda self, x, y: self.W_v(y)),
+            compose_cross_attention, *mistakes.OF_THE_METHODS, WEIGHTS_TRANSPOSED, *OF_THE_PRODUCT
+        ),
+        *made(compose_cross_attention, products_by_einsum("bmd,bnd->bmn")),
+        *made(
+            compose_cross_attention,
+            *OF_BOTH_MODULES,
+            divided_by_root_of("d_x", lambda self, x, y: x),
+            divided_by_root_of("d_y", lambda self, x, y: y),
+            divided_by_root_of("d_v", lambda self, x, y: self.W_v(y)),
             mistakes.ROLES_EXCHANGED.called("the scores are transposed").said(
                 "Your scores are `key @ query.mT`: row j belongs to token j of y. Row i belongs to "
                 "token i of x, who asks: `query @ key.mT`."
@@ -174,7 +176,7 @@ EXERCISE = exercise(
             beside=mistakes.IN_ONE_METHOD,
         ),
         *made(
-            cross,
+            compose_cross_attention,
             *mistakes.OF_THE_VIEWS,
             mistakes.QUERIES_NOT_PROJECTED,
             mistakes.ONE_VIEW_TO_COMPARE,
@@ -202,17 +204,17 @@ EXERCISE = exercise(
                 Where y has more batch axes than x you take the first of its sequences. Leave both
                 as they are: `@` broadcasts the axes that one of them lacks.
             """).by(
-                key=lambda self, x, y: self.W_k(first_for(x, y)),
-                value=lambda self, x, y: self.W_v(first_for(x, y)),
+                key=lambda self, x, y: self.W_k(first_sequences(x, y)),
+                value=lambda self, x, y: self.W_v(first_sequences(x, y)),
             ),
             mistake("""one is expanded to the batch of the other
                 You give y the batch axes of x, or x those of y. The other may have more of them:
                 leave both as they are, and `@` broadcasts them.""")
             .by(
-                key=lambda self, x, y: self.W_k(along(x, y)),
-                value=lambda self, x, y: self.W_v(along(x, y)),
+                key=lambda self, x, y: self.W_k(expand_like(x, y)),
+                value=lambda self, x, y: self.W_v(expand_like(x, y)),
             )
-            .by(query=lambda self, x, y: self.W_q(along(y, x))),
+            .by(query=lambda self, x, y: self.W_q(expand_like(y, x))),
             mistake("""the layers of query and key exchanged
                 You use `W_k(x)` as the queries and `W_q(y)` as the keys. Queries are `W_q(x)`, keys
                 `W_k(y)`.
@@ -220,8 +222,8 @@ EXERCISE = exercise(
             mistake("""x is added to the output
                 You add x to what was mixed. A residual belongs to the layer around attention, not
                 here: return the mixed values alone.""")
-            .by(answer=lambda attention, *given: mixed(attention, *given) + given[2])
-            .by(answer=added_where_it_fits),
+            .by(answer=lambda attention, *args: mixed(attention, *args) + args[2])
+            .by(answer=add_x_where_it_fits),
             mistakes.NO_SUPER_INIT,
             mistakes.LAYERS_HIDDEN,
             mistake("""y is cut off from the gradient

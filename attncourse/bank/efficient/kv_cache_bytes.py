@@ -8,17 +8,17 @@ from attncourse.checks.writing.recipes import made, mistake
 # --- cases ---------------------------------------------------------------------------------------
 
 
-def sizes(rng: Rng, **fixed: int) -> Case:
-    """A cache of some model."""
+def size_case(rng: Rng, **fixed: int) -> Case:
+    """Return a case of the cache of some model."""
     drawn = {
         "n_tokens": int(rng.integers(100, 5000)),
         "n_layers": int(rng.integers(3, 90)),
         "n_kv_heads": int(rng.integers(3, 70)),
         "d_head": int(rng.integers(5, 300)),
     }
-    given = drawn | fixed
-    named = {name: given.pop(name) for name in ("bytes_per_number",) if name in given}
-    return Case(tuple(given.values()), named)
+    sizes = drawn | fixed
+    options = {name: sizes.pop(name) for name in ("bytes_per_number",) if name in sizes}
+    return Case(tuple(sizes.values()), options)
 
 
 BY_HAND = Case((10, 3, 2, 4), note="10 tokens, 3 layers, 2 heads of 4 numbers")
@@ -27,7 +27,7 @@ BY_HAND = Case((10, 3, 2, 4), note="10 tokens, 3 layers, 2 heads of 4 numbers")
 
 
 @composition
-def counted(
+def compose_kv_cache_bytes(
     tokens=lambda n: n,
     layers=lambda n: n,
     heads=lambda n: n,
@@ -37,7 +37,7 @@ def counted(
     default=2,
     finish=lambda total: total,
 ):
-    """``kv_cache_bytes`` made of decisions."""
+    """Return ``kv_cache_bytes`` made of decisions."""
 
     def kv_cache_bytes(n_tokens, n_layers, n_kv_heads, d_head, bytes_per_number=default):
         numbers = tokens(n_tokens) * layers(n_layers) * heads(n_kv_heads)
@@ -47,7 +47,7 @@ def counted(
     return kv_cache_bytes
 
 
-def one(n):
+def count_as_1(n):
     return 1
 
 
@@ -60,27 +60,27 @@ EXERCISE = exercise(
     minutes=5,
     criteria=(
         Criterion("keys and values of every token, layer and head", 2).on(
-            lambda rng: [BY_HAND, *(sizes(rng) for _ in range(4))]
+            lambda rng: [BY_HAND, *(size_case(rng) for _ in range(4))]
         ),
         Criterion("numbers of any size in bytes", 1).on(
             lambda rng: [
-                sizes(rng, bytes_per_number=4),
-                sizes(rng, bytes_per_number=1),
-                sizes(rng, bytes_per_number=8),
+                size_case(rng, bytes_per_number=4),
+                size_case(rng, bytes_per_number=1),
+                size_case(rng, bytes_per_number=8),
             ]
         ),
         Criterion("no tokens, one head, long texts", 1).on(
             lambda rng: [
-                sizes(rng, n_tokens=0),
-                sizes(rng, n_kv_heads=1),
-                sizes(rng, n_kv_heads=8, d_head=8),
-                sizes(rng, n_tokens=3_000_000),
+                size_case(rng, n_tokens=0),
+                size_case(rng, n_kv_heads=1),
+                size_case(rng, n_kv_heads=8, d_head=8),
+                size_case(rng, n_tokens=3_000_000),
                 once_more(BY_HAND),
             ]
         ),
     ),
     mistakes=made(
-        counted,
+        compose_kv_cache_bytes,
         mistake("""keys or values alone
             You count one number for each feature. Keys *and* values are kept: twice as many.
         """).by(kinds=1),
@@ -95,7 +95,7 @@ EXERCISE = exercise(
         .by(bits=lambda number: number / 8)
         .by(bits=lambda number: number // 8),
         mistake("""numbers and not bytes
-            You count numbers. Each takes `bytes_per_number` bytes.""").by(bits=one),
+            You count numbers. Each takes `bytes_per_number` bytes.""").by(bits=count_as_1),
         mistake("""the same number of bytes, whatever is given
             You take two bytes for each number, or four. `bytes_per_number` says how many.""")
         .by(bits=lambda number: 2)
@@ -106,16 +106,16 @@ EXERCISE = exercise(
         .by(default=1)
         .by(default=8),
         mistake("""one layer
-            You count one layer. Each has keys and values of its own.""").by(layers=one),
+            You count one layer. Each has keys and values of its own.""").by(layers=count_as_1),
         mistake("""one head
             You count one head, or divide `d_head` by their number. Each of the `n_kv_heads` has
             keys and values of its own, of `d_head` numbers each.""")
-        .by(heads=one)
+        .by(heads=count_as_1)
         .by(width=lambda d, heads: d // heads),
         mistake("""one feature
             You leave out `d_head`: a key has that many numbers.""").by(width=lambda d, heads: 1),
         mistake("""one token
-            You leave out the tokens.""").by(tokens=one),
+            You leave out the tokens.""").by(tokens=count_as_1),
         mistake("""pairs of tokens
             You count n². Scores are for pairs of tokens, and nobody keeps them; keys and values are
             for single tokens.""").by(tokens=lambda n: n * n),

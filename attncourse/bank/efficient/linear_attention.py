@@ -9,7 +9,7 @@ import torch
 from torch.nn import functional as F
 
 from attncourse import efficient
-from attncourse.bank.efficient.shared import MANY, QKV, SELF, Options
+from attncourse.bank.efficient.shared import MANY, QKV, SELF, OptionTable
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
 from attncourse.checks.writing.cases import FLOATS_ONLY, normal, once_more, row, standard
 from attncourse.checks.writing.mistakes import Between
@@ -19,16 +19,16 @@ from attncourse.checks.writing.recipes import made, mistake
 # --- cases ---------------------------------------------------------------------------------------
 
 
-def not_all_negative(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
-    """Rows whose first feature is above 0, so that elu + 1 of large ones is not 0 throughout."""
+def partly_positive(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    """Return rows whose first feature is above 0, so that elu + 1 is not 0 throughout."""
     x = normal(rng, shape)
     x[..., 0] = np.abs(x[..., 0]) + 0.1
     return x
 
 
-CASES = Options(QKV, how=not_all_negative)
+CASES = OptionTable(QKV, how=partly_positive)
 ROWS = standard(CASES)
-CAUSAL_CASES = Options(SELF, how=not_all_negative, extra={"causal": True}.items())
+CAUSAL_CASES = OptionTable(SELF, how=partly_positive, extra={"causal": True}.items())
 CAUSAL_ROWS = standard(CAUSAL_CASES)
 LINEAR = row("m=5 n=7 d_k=2 d_v=3")
 ALONG = row("n=7 d_k=2 d_v=3")
@@ -51,7 +51,7 @@ def features(x):
 
 
 @composition
-def linear(
+def compose_linear_attention(
     of_query=features,
     of_key=features,
     of_value=lambda value: value,
@@ -62,7 +62,7 @@ def linear(
     divide=lambda mixed, sums: mixed / sums,
     mix=lambda query, state: query @ state,
 ):
-    """``linear_attention`` made of decisions; ``so_far`` adds up along an axis of tokens.
+    """Return ``linear_attention`` made of decisions; ``so_far`` adds up along an axis of tokens.
 
     ``values_so_far`` does so for the products with the values, where that is another sum.
     """
@@ -81,69 +81,69 @@ def linear(
     return linear_attention
 
 
-def without_own(x, axis):
-    """Sums of what stands before each place."""
+def sums_before(x, axis):
+    """Return sums of what stands before each place."""
     n = x.shape[axis]
     return torch.cat([0 * x.narrow(axis, 0, 1), x.cumsum(axis).narrow(axis, 0, n - 1)], axis)
 
 
-def from_here_on(x, axis):
+def sums_from_here(x, axis):
     return x.flip(axis).cumsum(axis).flip(axis)
 
 
-def numbers_of_keys(query, key, so_far):
+def count_keys(query, key, so_far):
     """Return the number of keys in each sum: those so far, or all."""
     n = so_far.shape[-2]
-    many = torch.arange(1, n + 1, dtype=query.dtype)[:, None] if n > 1 else key.shape[-2]
-    return many + 0 * so_far.sum(-1, keepdim=True)
+    n_keys = torch.arange(1, n + 1, dtype=query.dtype)[:, None] if n > 1 else key.shape[-2]
+    return n_keys + 0 * so_far.sum(-1, keepdim=True)
 
 
-def each_feature_shared_out(key):
-    """The features of the keys, each divided by its own sum over the keys."""
+def normalise_key_features(key):
+    """Return the features of the keys, each divided by its own sum over the keys."""
     mapped = features(key)
     return mapped / mapped.sum(-2, keepdim=True)
 
 
 def features_of_products(query, key, value, causal=False):
-    """φ of the products in place of the products of φ."""
+    """Return attention by φ of the products in place of products of φ."""
     weights = features(query @ key.mT)
     weights = weights.tril() if causal else weights
     return weights @ value / weights.sum(-1, keepdim=True)
 
 
 def softmax_of_features(query, key, value, causal=False):
-    """Softmax attention between the features."""
-    return softmaxed(lambda d_k: 1)(features(query), features(key), value, causal)
+    """Return softmax attention between the features."""
+    return softmax_attention(lambda d_k: 1)(features(query), features(key), value, causal)
 
 
-def both(mapped: Callable) -> dict[str, Callable]:
+def map_both(mapped: Callable) -> dict[str, Callable]:
     return {"of_query": mapped, "of_key": mapped}
 
 
-def softmaxed(factor: Callable) -> Callable:
-    """Softmax attention, its scores times a factor that depends on their width."""
+def softmax_attention(factor: Callable) -> Callable:
+    """Return softmax attention; the scores are multiplied by ``factor(d_k)``."""
 
     def linear_attention(query, key, value, causal=False):
         scores = query @ key.mT * factor(query.shape[-1])
         if causal:
-            behind = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
-            scores = scores.masked_fill(behind, -torch.inf)
+            is_later = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
+            scores = scores.masked_fill(is_later, -torch.inf)
         return scores.softmax(-1) @ value
 
     return linear_attention
 
 
-def all_products(query, key, value, causal=False):
+def multiply_all_pairs(query, key, value, causal=False):
     products = features(query) @ features(key).mT
     products = products.tril() if causal else products
     return products @ value / products.sum(-1, keepdim=True)
 
 
-def plus(number: float) -> dict[str, Any]:
-    return both(lambda x: F.elu(x) + number)
+def elu_plus(number: float) -> dict[str, Any]:
+    return map_both(lambda x: F.elu(x) + number)
 
 
-def guarded_sum(number: float) -> dict[str, Any]:
+def guard_sum(number: float) -> dict[str, Any]:
     return {"divide": lambda mixed, sums: mixed / (sums + number)}
 
 
@@ -196,18 +196,18 @@ EXERCISE = exercise(
     excludes=(FLOATS_ONLY,),
     mistakes=(
         *made(
-            linear,
+            compose_linear_attention,
             mistake("""the denominators are missing
                 You return φ(Q) (φ(K)ᵀ V). The weights φ(q) · φ(k) do not sum to 1: divide each row
                 by their sum, φ(q) · Σ φ(k).""").by(divide=lambda mixed, sums: mixed),
             mistake("""divided by the number of keys
                 You divide by a number of tokens. What divides row i is φ(q_i) · Σ_j φ(k_j).""")
             .by(sums=lambda q, k, so_far: k.shape[-2] + 0 * so_far.sum(-1, keepdim=True))
-            .by(sums=numbers_of_keys),
+            .by(sums=count_keys),
             mistake("""each feature of the keys is shared out
                 You divide each feature of the keys by its sum over the keys. It is the weights of a
                 query that sum to 1: divide row i by φ(q_i) · Σ_j φ(k_j), at the end.
-            """).by(of_key=each_feature_shared_out, divide=lambda mixed, sums: mixed),
+            """).by(of_key=normalise_key_features, divide=lambda mixed, sums: mixed),
             mistake("""divided feature by feature
                 You divide what comes out by its own sum over the features, or take a softmax of
                 it. The denominator of row i is φ(q_i) · Σ_j φ(k_j), and knows nothing of the
@@ -229,30 +229,30 @@ EXERCISE = exercise(
             mistake("""a guard in the denominator
                 You add a small number to the denominators, and the weights no longer sum to 1. They
                 are above 0 as it is.""")
-            .by(guarded_sum(0.001))
-            .by_any(guarded_sum, Between(1e-08, 10.0)),
+            .by(guard_sum(0.001))
+            .by_any(guard_sum, Between(1e-08, 10.0)),
             mistake("""elu without + 1
                 elu goes down to −1, so weights can be negative and denominators 0. φ is elu +
-                1.""").by(both(F.elu)),
+                1.""").by(map_both(F.elu)),
             mistake("""another number added to elu
                 You add another number than 1 to elu. φ(x) = elu(x) + 1 is above 0 and comes near
                 it.""")
-            .by(plus(2.0))
-            .by_any(plus, (0.5, 1.5, 1e-06, 1.1, 3.0)),
+            .by(elu_plus(2.0))
+            .by_any(elu_plus, (0.5, 1.5, 1e-06, 1.1, 3.0)),
             mistake("""another feature map
                 You use another function than elu + 1 as φ.""")
-            .by(both(torch.relu))
-            .by(both(torch.exp))
-            .by(both(lambda x: x.softmax(-1)))
-            .by(both(F.softplus))
-            .by(both(lambda x: torch.sigmoid(x)))
-            .by(both(lambda x: F.gelu(x) + 1))
-            .by(both(lambda x: F.relu(x) + 1))
-            .by(both(lambda x: F.elu(x + 1)))
-            .by(both(lambda x: F.selu(x) + 1))
-            .by(both(torch.square))
-            .by(both(lambda x: F.relu(x) + 1e-6))
-            .by(both(lambda x: F.relu(x) + 1e-3))
+            .by(map_both(torch.relu))
+            .by(map_both(torch.exp))
+            .by(map_both(lambda x: x.softmax(-1)))
+            .by(map_both(F.softplus))
+            .by(map_both(lambda x: torch.sigmoid(x)))
+            .by(map_both(lambda x: F.gelu(x) + 1))
+            .by(map_both(lambda x: F.relu(x) + 1))
+            .by(map_both(lambda x: F.elu(x + 1)))
+            .by(map_both(lambda x: F.selu(x) + 1))
+            .by(map_both(torch.square))
+            .by(map_both(lambda x: F.relu(x) + 1e-6))
+            .by(map_both(lambda x: F.relu(x) + 1e-3))
             .by(of_query=lambda x: x.softmax(-1), of_key=lambda x: x.softmax(-2))
             .by(
                 of_query=lambda x: x.softmax(-1),
@@ -261,7 +261,7 @@ EXERCISE = exercise(
             ),
             mistake("""no feature map
                 You use queries and keys as they are. Their products may be negative, and then they
-                are no weights: take φ of both first.""").by(both(lambda x: x)),
+                are no weights: take φ of both first.""").by(map_both(lambda x: x)),
             mistake("""φ of the queries alone
                 You take φ of the queries and not of the keys. It is taken of both.
             """).by(of_key=lambda x: x),
@@ -274,8 +274,8 @@ EXERCISE = exercise(
                 You divide the queries, or queries and keys. There is no exp here whose argument
                 could grow: φ is taken of queries and keys as they are.""")
             .by(of_query=lambda x: features(x * x.shape[-1] ** (-0.5)))
-            .by(both(lambda x: features(x * x.shape[-1] ** (-0.25))))
-            .by(both(lambda x: features(x * x.shape[-1] ** (-0.5)))),
+            .by(map_both(lambda x: features(x * x.shape[-1] ** (-0.25))))
+            .by(map_both(lambda x: features(x * x.shape[-1] ** (-0.5)))),
             mistake("""causal is ignored
                 With causal=True your tokens still see those behind them. Use running sums, `cumsum`
                 along the tokens.""").by(so_far=lambda x, axis: x.sum(axis, keepdim=True)),
@@ -284,10 +284,10 @@ EXERCISE = exercise(
             mistake("""a token does not see itself
                 Your running sums stop before the token itself. It belongs to what it may see, and
                 the first token has nothing else.""")
-            .by(so_far=without_own)
-            .by(so_far=without_own, divide=lambda mixed, sums: mixed / sums.clamp(1e-9))
-            .by(so_far=without_own, **guarded_sum(1e-12))
-            .by(so_far=without_own, divide=lambda mixed, sums: (mixed / sums).nan_to_num()),
+            .by(so_far=sums_before)
+            .by(so_far=sums_before, divide=lambda mixed, sums: mixed / sums.clamp(1e-9))
+            .by(so_far=sums_before, **guard_sum(1e-12))
+            .by(so_far=sums_before, divide=lambda mixed, sums: (mixed / sums).nan_to_num()),
             mistake("""the values' sums are not causal
                 You divide by what a token may see and mix the values of all tokens. Both sums run
                 up to the token: `cumsum` of `key[..., None] * value[..., None, :]`, too.
@@ -302,7 +302,7 @@ EXERCISE = exercise(
             .by(so_far=lambda x, axis: x.cumsum(1)),
             mistake("""the future and not the past
                 Your running sums come from the end. A token sees those *up to* itself.
-            """).by(so_far=from_here_on),
+            """).by(so_far=sums_from_here),
             mistake("""the denominators are not causal
                 You mix what a token may see and divide by the sum over all keys. Both sums run up
                 to the token.
@@ -314,7 +314,7 @@ EXERCISE = exercise(
         mistake("""all scores at once
             Right numbers, but they are made of the whole matrix φ(Q) φ(K)ᵀ. Multiply the other two
             first: φ(Q) (φ(K)ᵀ V).
-        """).whole(all_products),
+        """).whole(multiply_all_pairs),
         mistake("""φ of the products
             You take φ of q · k. It is taken of queries and keys, each by itself, and the weights
             are their products, φ(q) · φ(k).""").whole(features_of_products),
@@ -322,9 +322,9 @@ EXERCISE = exercise(
             You compute softmax attention, of queries and keys or of their features. Here the
             weights are φ(q) · φ(k) over their sum.
         """).whole(
-            softmaxed(lambda d_k: 1),
-            softmaxed(lambda d_k: d_k ** (-0.5)),
-            softmaxed(lambda d_k: 1 / d_k),
+            softmax_attention(lambda d_k: 1),
+            softmax_attention(lambda d_k: d_k ** (-0.5)),
+            softmax_attention(lambda d_k: 1 / d_k),
             softmax_of_features,
         ),
     ),

@@ -11,13 +11,13 @@ import torch
 
 from attncourse import efficient
 from attncourse.bank.efficient.shared import (
-    NEVER_RENEWED,
-    finite,
-    higher,
-    largest,
-    of_this_block,
-    shrunk,
-    weighed,
+    MAXIMUM_OF_FIRST_BLOCK,
+    exponentials,
+    finite_maximum,
+    maximum_of_block,
+    raise_maximum,
+    row_maximum,
+    shrink_factor,
 )
 from attncourse.checks import callers
 from attncourse.checks.exercise import Case, Rng, composition, exercise, unchanged
@@ -37,8 +37,8 @@ from attncourse.checks.writing.recipes import made, mistake
 # --- cases ---------------------------------------------------------------------------------------
 
 
-def moving(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
-    """Scores whose running maximum moves several times in a row; rows lie below 0, or above it."""
+def rising_scores(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    """Return scores whose running maximum moves several times; rows lie below 0, or above."""
     rows = 3 * normal(rng, shape).reshape(-1, shape[-1])
     rows[0::2] -= 18
     rows[1::2] += 6
@@ -46,38 +46,38 @@ def moving(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class InBlocks(CaseTable):
+class BlockTable(CaseTable):
     """Scores ``n_b`` wide in all, handed over in blocks: a row's option ``sizes``, 3 unless given.
 
     ``measured`` has the tensors watched that are made.
     """
 
     spec: Any = None
-    how: Callable = moving
+    how: Callable = rising_scores
 
     def case(self, rng: Rng, row: Row) -> Case:
         sizes = row.options.get("sizes", 3)
         drawn = self.arguments(rng, {"blocks": row.arguments.get("blocks", "... m n_b")}, row)
         caller = callers.blocks_measured if "measured" in row.options else callers.call_in_blocks
-        wide = f"{sizes} keys" if isinstance(sizes, int) else ", ".join(map(str, sizes)) + " keys"
-        told = "; ".join(filter(None, (f"blocks of {wide}", row.note)))
+        widths = f"{sizes} keys" if isinstance(sizes, int) else ", ".join(map(str, sizes)) + " keys"
+        note_text = "; ".join(filter(None, (f"blocks of {widths}", row.note)))
         use = partial(caller, sizes)
-        return Case((drawn["blocks"],), use=use, note=told, shown="online_softmax(blocks)")
+        return Case((drawn["blocks"],), use=use, note=note_text, shown="online_softmax(blocks)")
 
 
 def with_infinities(*places: tuple[int, slice]) -> dict[str, Drawn]:
-    """Scores in which −∞ stands at these places of these rows."""
+    """Return the argument that has −∞ at these places of these rows."""
 
-    def how(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
-        scores = moving(rng, shape)
+    def draw(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+        scores = rising_scores(rng, shape)
         for i, columns in places:
             scores[..., i, columns] = -np.inf
         return scores
 
-    return {"blocks": Drawn("... m n_b", how)}
+    return {"blocks": Drawn("... m n_b", draw)}
 
 
-CASES = InBlocks({"blocks": "... m n_b"})
+CASES = BlockTable({"blocks": "... m n_b"})
 ROWS = standard(CASES)
 SCORES = row("m=5 n_b=11")
 BY_HAND = Case(
@@ -90,63 +90,63 @@ BY_HAND = Case(
 # --- decisions and mistakes ----------------------------------------------------------------------
 
 
-def as_it_comes(blocks):
+def list_blocks(blocks):
     return list(blocks)
 
 
 @composition
-def online(
-    read=as_it_comes,
+def compose_online_softmax(
+    read=list_blocks,
     begin=-math.inf,
-    raise_to=higher,
-    seen=finite,
-    shrink=shrunk,
-    weigh=weighed,
+    raise_to=raise_maximum,
+    reference=finite_maximum,
+    shrink=shrink_factor,
+    weigh=exponentials,
     add_up=lambda weights: weights.sum(-1, keepdim=True),
     join=lambda old, factor, new: old * factor + new,
-    told=lambda maximum, seen: maximum,
+    returned_maximum=lambda maximum, reference: maximum,
     finish=lambda maximum, normaliser: (maximum, normaliser),
 ):
-    """``online_softmax`` made of decisions; ``seen`` is what the scores are measured from."""
+    """Return ``online_softmax`` made of decisions; ``reference`` is subtracted from scores."""
 
     def online_softmax(blocks):
         maximum = normaliser = None
         for scores in read(blocks):
             if maximum is None:
-                maximum = torch.full_like(largest(scores), begin)
+                maximum = torch.full_like(row_maximum(scores), begin)
                 normaliser = torch.zeros_like(maximum)
             new = raise_to(maximum, scores)
-            at = seen(new)
-            added = add_up(weigh(scores, at, maximum))
-            normaliser = join(normaliser, shrink(maximum, at), added)
+            at = reference(new)
+            block_sum = add_up(weigh(scores, at, maximum))
+            normaliser = join(normaliser, shrink(maximum, at), block_sum)
             maximum = new
-        return finish(told(maximum, seen(maximum)), normaliser)
+        return finish(returned_maximum(maximum, reference(maximum)), normaliser)
 
     return online_softmax
 
 
-def added(number: float) -> dict[str, Any]:
+def add_to_normaliser(number: float) -> dict[str, Any]:
     return {"finish": lambda maximum, normaliser: (maximum, normaliser + number)}
 
 
 LOWEST = tuple(torch.finfo(dtype).min for dtype in (torch.float32, torch.float64))
 
 
-def whole(blocks):
+def join_blocks(blocks):
     return [torch.cat(list(blocks), -1)]
 
 
-def without_a_short_one(blocks):
+def drop_short_blocks(blocks):
     blocks = list(blocks)
     return [block for block in blocks if block.shape[-1] >= blocks[0].shape[-1]]
 
 
-def of_all_rows(old, scores):
+def maximum_of_all_rows(old, scores):
     return torch.maximum(old, scores.amax().expand_as(old))
 
 
-def where_all_rows_rise(old, scores):
-    return largest(scores) if (largest(scores) > old).all() else old
+def raise_if_all_rows_rise(old, scores):
+    return row_maximum(scores) if (row_maximum(scores) > old).all() else old
 
 
 # --- the exercise --------------------------------------------------------------------------------
@@ -190,7 +190,7 @@ EXERCISE = exercise(
         ("a gradient on blocks alone", "No gradient is asked for through these two numbers."),
     ),
     mistakes=made(
-        online,
+        compose_online_softmax,
         mistake("""the running sum is not rescaled
             When a larger score comes, what you have summed is still measured from the old maximum.
             Multiply it by exp(old maximum − new maximum) before you add.
@@ -198,7 +198,7 @@ EXERCISE = exercise(
         mistake("""rescaled the wrong way round
             You multiply the sum by exp(new − old). The new maximum is larger, and the old sum has
             to shrink: exp(old − new).""")
-        .by(shrink=lambda old, new: (new - finite(old)).exp())
+        .by(shrink=lambda old, new: (new - finite_maximum(old)).exp())
         .by(shrink=lambda old, new: (new - old).exp()),
         mistake("""what was just added is rescaled too
             You add the new block first and rescale then. It is measured from the new maximum
@@ -207,18 +207,18 @@ EXERCISE = exercise(
         mistake("""each block from its own maximum
             You subtract the block's own maximum from its scores. All that is summed has to be
             measured from one number: the larger of the running maximum and the block's.
-        """).by(weigh=lambda s, seen, old: (s - finite(largest(s))).exp()),
+        """).by(weigh=lambda s, seen, old: (s - finite_maximum(row_maximum(s))).exp()),
         mistake("""from the maximum before
             You measure the new block from the maximum that was there before it. Take the larger one
             first, then both sums are measured from it.""")
-        .by(weigh=lambda s, seen, old: (s - finite(old)).exp())
+        .by(weigh=lambda s, seen, old: (s - finite_maximum(old)).exp())
         .by(weigh=lambda s, seen, old: (s - old).exp()),
         mistake("""−∞ − (−∞)
             Where a row has seen nothing but −∞, its maximum is −∞, and −∞ − (−∞) is NaN. Subtract 0
             there.""")
-        .by(seen=lambda maximum: maximum)
+        .by(reference=lambda maximum: maximum)
         .by(
-            seen=lambda maximum: maximum,
+            reference=lambda maximum: maximum,
             finish=lambda maximum, normaliser: (maximum, normaliser.nan_to_num()),
         ),
         mistake("""the maximum begins at a number
@@ -231,8 +231,8 @@ EXERCISE = exercise(
         ),
         mistake("""a number is added to the sum
             Your sum holds a number that belongs to no key. It begins at 0, and needs no guard.""")
-        .by(added(1e-6))
-        .by_any(added, (1e-8, 1e-7, 1e-5, 1e-4, 1e-3, 1.0)),
+        .by(add_to_normaliser(1e-6))
+        .by_any(add_to_normaliser, (1e-8, 1e-7, 1e-5, 1e-4, 1e-3, 1.0)),
         mistake("""no maximum subtracted
             You sum exp(s) and not exp(s − maximum): for large scores that is ∞.""")
         .by(weigh=lambda s, seen, old: s.exp(), shrink=lambda old, new: 1.0)
@@ -243,7 +243,7 @@ EXERCISE = exercise(
         ),
         mistake("""one maximum for all queries
             You take the largest score of the whole block. Each row has a maximum of its own.
-        """).by(raise_to=of_all_rows),
+        """).by(raise_to=maximum_of_all_rows),
         mistake("""the smallest score
             You keep the smallest score. Subtracting the largest keeps exp in range.""").by(
             raise_to=lambda old, s: torch.minimum(
@@ -256,7 +256,7 @@ EXERCISE = exercise(
         """).by(finish=lambda maximum, normaliser: (maximum[..., 0], normaliser[..., 0])),
         mistake("""the last block is left out
             You stop one block early, or leave out one that is shorter than the others.""")
-        .by(read=without_a_short_one)
+        .by(read=drop_short_blocks)
         .by(read=lambda blocks: list(blocks)[:-1]),
         mistake("""the first block is left out
             You start from the first block's maximum and forget to count its scores.
@@ -267,21 +267,21 @@ EXERCISE = exercise(
         mistake("""only the last block counts
             You start anew with every block. The sum goes on.""")
         .by(join=lambda old, factor, new: new)
-        .by(raise_to=of_this_block, join=lambda old, factor, new: new),
+        .by(raise_to=maximum_of_block, join=lambda old, factor, new: new),
         mistake("""the maximum is that of the last block
             You take each block's own maximum for the running one. It never falls:
-            `torch.maximum(maximum, scores.amax(…))`.""").by(raise_to=of_this_block),
+            `torch.maximum(maximum, scores.amax(…))`.""").by(raise_to=maximum_of_block),
         mistake("""the maximum is never renewed
             You measure every block from the first one's maximum, and return that. Take the larger
             of the two at each block, and rescale what was summed: `torch.maximum(maximum,
             scores.amax(…))`.""")
-        .by(NEVER_RENEWED | {"seen": lambda maximum: maximum})
-        .by(NEVER_RENEWED)
+        .by(MAXIMUM_OF_FIRST_BLOCK | {"reference": lambda maximum: maximum})
+        .by(MAXIMUM_OF_FIRST_BLOCK)
         .by(begin=0.0, raise_to=lambda old, scores: old),
         mistake("""the maximum is renewed for all rows or for none
             You ask once for the whole block whether the maximum rises. Each row has a maximum of
             its own, which rises or stays: `torch.maximum` compares entry by entry.
-        """).by(raise_to=where_all_rows_rise),
+        """).by(raise_to=raise_if_all_rows_rise),
         mistake("""the new block is rescaled, not the sum
             You multiply the new block's sum by exp(old maximum − new maximum). It is measured from
             the new maximum already: what was summed before has to shrink.""").by(
@@ -299,13 +299,13 @@ EXERCISE = exercise(
         mistake("""all blocks joined first
             You put all scores together and take the softmax's sum in one go. Right numbers, but all
             of them at once are what is to be avoided: look at one block at a time.
-        """).by(read=whole),
+        """).by(read=join_blocks),
         mistake("""a second pass over blocks that are gone
             You look for the largest score first and go through the blocks again. They come once:
             the second time there are none.""").by(join=lambda old, factor, new: 0 * new),
         mistake("""−∞ is hidden in the result
             For a row of nothing but −∞ you return 0 as its largest score. It is −∞; only where you
-            subtract it does 0 take its place.""").by(told=lambda maximum, seen: seen),
+            subtract it does 0 take its place.""").by(returned_maximum=lambda maximum, seen: seen),
         mistake("""the logarithm of the normaliser
             You return log of the sum, or the logsumexp. The sum itself is asked for.""")
         .by(finish=lambda maximum, normaliser: (maximum, normaliser.log()))

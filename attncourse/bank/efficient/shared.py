@@ -15,8 +15,8 @@ from attncourse.checks.writing.cases import CaseTable, Row, normal, row
 
 
 @dataclass(frozen=True)
-class Options(CaseTable):
-    """Attention with options beside the tensors: those of the row, after ``extra``.
+class OptionTable(CaseTable):
+    """A table of attention with options beside the tensors: the row's, after ``extra``.
 
     The option ``measured`` is how many numbers no tensor may hold that the call makes.
     """
@@ -29,12 +29,14 @@ class Options(CaseTable):
         options = {**dict(self.extra), **row.options}
         limit = options.pop("measured", None)
         case = super().case(rng, row)
-        named = {**case.kwargs, **options}
-        told = "; ".join([*(f"{name}={value}" for name, value in options.items()), row.note])
-        note = told.removesuffix("; ")
+        kwargs = {**case.kwargs, **options}
+        note_text = "; ".join([*(f"{name}={value}" for name, value in options.items()), row.note])
+        note = note_text.removesuffix("; ")
         if limit is not None:
-            return replace(case, kwargs=named, note=note, use=partial(callers.call_measured, limit))
-        return replace(case, kwargs=named, note=note)
+            return replace(
+                case, kwargs=kwargs, note=note, use=partial(callers.call_measured, limit)
+            )
+        return replace(case, kwargs=kwargs, note=note)
 
 
 QKV = {"query": "... m d_k", "key": "... n d_k", "value": "... n d_v"}
@@ -45,39 +47,39 @@ SELF = {"query": "... n d_k", "key": "... n d_k", "value": "... n d_v"}
 MANY = row("m=160 n=160 d_k=4 d_v=4", options={"measured": 160 * 160}, note="160 tokens")
 
 
-def largest(scores):
+def row_maximum(scores):
     return scores.amax(-1, keepdim=True)
 
 
-def higher(old, scores):
-    return torch.maximum(old, largest(scores))
+def raise_maximum(old, scores):
+    return torch.maximum(old, row_maximum(scores))
 
 
-def finite(maximum):
-    """The maximum, and 0 for −∞."""
+def finite_maximum(maximum):
+    """Return the maximum, and 0 for −∞."""
     return maximum.masked_fill(maximum == -math.inf, 0)
 
 
-def shrunk(old, new):
+def shrink_factor(old, new):
     return (old - new).exp()
 
 
-def weighed(scores, seen, old):
+def exponentials(scores, seen, old):
     return (scores - seen).exp()
 
 
-def of_this_block(old, scores):
-    return largest(scores)
+def maximum_of_block(old, scores):
+    return row_maximum(scores)
 
 
 # The first block's maximum, which no later one raises: NaN says that there is none yet.
-NEVER_RENEWED = {
+MAXIMUM_OF_FIRST_BLOCK = {
     "begin": math.nan,
-    "raise_to": lambda old, scores: torch.where(old.isnan(), largest(scores), old),
+    "raise_to": lambda old, scores: torch.where(old.isnan(), row_maximum(scores), old),
     "shrink": lambda old, new: 1.0,
 }
 
-SCALES = (
+SCALE_MISTAKES = (
     mistakes.DIVIDED_BY_D_K,
     mistakes.NO_SCALE,
     mistakes.MULTIPLIED_BY_ROOT,

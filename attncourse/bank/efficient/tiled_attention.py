@@ -10,16 +10,16 @@ import torch
 from attncourse import efficient
 from attncourse.bank.efficient.shared import (
     MANY,
-    NEVER_RENEWED,
+    MAXIMUM_OF_FIRST_BLOCK,
     QKV,
-    SCALES,
-    Options,
-    finite,
-    higher,
-    largest,
-    of_this_block,
-    shrunk,
-    weighed,
+    SCALE_MISTAKES,
+    OptionTable,
+    exponentials,
+    finite_maximum,
+    maximum_of_block,
+    raise_maximum,
+    row_maximum,
+    shrink_factor,
 )
 from attncourse.checks.exercise import Case, Rng, composition, exercise, unchanged
 from attncourse.checks.writing import decisions, mistakes
@@ -39,7 +39,7 @@ from attncourse.checks.writing.recipes import made, mistake
 
 # --- cases ---------------------------------------------------------------------------------------
 
-CASES = Options(QKV, extra={"block": 3}.items())
+CASES = OptionTable(QKV, extra={"block": 3}.items())
 ROWS = standard(CASES, d_k=4)
 TILES = row("m=5 n=7 d_k=4 d_v=3")
 TWO = row("m=6 n=6 d_k=4 d_v=3", options={"block": 2})
@@ -69,7 +69,7 @@ FAR_BELOW_MASKED = Case(
 
 
 def far_keys(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
-    """A mask in which early queries see late keys alone, and late queries early ones."""
+    """Return a mask in which early queries see late keys alone, and late queries early ones."""
     m, n = shape[-2:]
     i, j = np.arange(m)[:, None] / m, np.arange(n) / n
     return np.broadcast_to(np.abs(i + j - 0.9) < 0.35, shape).copy() | (j == j[-1]) & (i < 0.5)
@@ -80,34 +80,34 @@ FAR = {"mask": Drawn("m n", far_keys)}
 # --- decisions and mistakes ----------------------------------------------------------------------
 
 
-def pieces(n: int, block: int) -> Iterator[slice]:
+def cut_into_blocks(n: int, block: int) -> Iterator[slice]:
     return efficient.slices(n, block)
 
 
-def whole_pieces(n: int, block: int) -> Iterator[slice]:
-    """The blocks, without the last one where it is shorter."""
+def whole_blocks_only(n: int, block: int) -> Iterator[slice]:
+    """Return the blocks, without the last one where it is shorter."""
     return (slice(start, start + block) for start in range(0, n - block + 1, block))
 
 
-def cut(x, part):
+def take_block(x, part):
     return x[..., part, :]
 
 
 @composition
-def tiles(
+def compose_tiled_attention(
     roles=decisions.as_they_come,
     factor=by_root_of_d_k,
     hide=hide,
     size=lambda block, m, n: block,
-    cut_queries=pieces,
-    cut_keys=lambda n, block, rows: pieces(n, block),
-    take=cut,
+    cut_queries=cut_into_blocks,
+    cut_keys=lambda n, block, rows: cut_into_blocks(n, block),
+    take=take_block,
     tile=lambda mask, rows, columns: mask[..., rows, columns],
     begin=-math.inf,
-    raise_to=higher,
-    seen=finite,
-    shrink=shrunk,
-    weigh=weighed,
+    raise_to=raise_maximum,
+    reference=finite_maximum,
+    shrink=shrink_factor,
+    weigh=exponentials,
     keep_total=lambda total, factor: total * factor,
     keep_normaliser=lambda normaliser, factor: normaliser * factor,
     add_up=lambda weights: weights.sum(-1, keepdim=True),
@@ -115,7 +115,7 @@ def tiles(
     divide=lambda total, normaliser: total / normaliser,
     collect=lambda outputs, query: torch.cat(outputs, -2),
 ):
-    """``tiled_attention`` made of decisions."""
+    """Return ``tiled_attention`` made of decisions."""
 
     def tiled_attention(query, key, value, mask=None, block=128):
         scale = factor(query, key, value)
@@ -131,10 +131,10 @@ def tiles(
                 if mask is not None:
                     scores = hide(scores, tile(mask, rows, columns))
                 new = raise_to(maximum, scores)
-                at = seen(new)
-                weights, less = weigh(scores, at, maximum), shrink(maximum, at)
-                normaliser = keep_normaliser(normaliser, less) + add_up(weights)
-                total = keep_total(total, less) + weights @ take(value, columns)
+                at = reference(new)
+                weights, shrinkage = weigh(scores, at, maximum), shrink(maximum, at)
+                normaliser = keep_normaliser(normaliser, shrinkage) + add_up(weights)
+                total = keep_total(total, shrinkage) + weights @ take(value, columns)
                 total, maximum = each(total, normaliser), new
             outputs.append(divide(total, normaliser))
         return collect(outputs, query)
@@ -142,29 +142,29 @@ def tiles(
     return tiled_attention
 
 
-def into_query(outputs, query):
+def write_into_query(outputs, query):
     out = torch.zeros_like(query)
     out += torch.cat(outputs, -2)
     return out
 
 
-def length(part: slice) -> slice:
+def slice_from_0(part: slice) -> slice:
     return slice(0, part.stop - part.start)
 
 
-def the_same(old, factor):
+def keep_unchanged(old, factor):
     return old
 
 
-def one_for_the_tile(old, scores):
+def maximum_of_tile(old, scores):
     return torch.maximum(old, scores.amax((-1, -2), keepdim=True).expand_as(old))
 
 
-def own_softmax(scores, seen, old):
+def softmax_of_block(scores, seen, old):
     return scores.softmax(-1)
 
 
-def own_softmax_or_nothing(scores, seen, old):
+def softmax_of_block_or_0(scores, seen, old):
     return scores.softmax(-1).nan_to_num(0.0)
 
 
@@ -172,7 +172,7 @@ SUM_OF_TILES = {"divide": lambda total, normaliser: total}
 MEAN_OF_TILES = {"add_up": lambda weights: torch.ones_like(weights[..., :1])}
 
 
-def guarded(number: float) -> dict[str, Any]:
+def guard_normaliser(number: float) -> dict[str, Any]:
     return {"divide": lambda total, normaliser: total / (normaliser + number)}
 
 
@@ -229,8 +229,8 @@ EXERCISE = exercise(
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        tiles,
-        *SCALES,
+        compose_tiled_attention,
+        *SCALE_MISTAKES,
         mistakes.DIVIDED_BY_ROOT_N,
         mistakes.DIVIDED_BY_OTHER_WIDTH,
         mistakes.MASK_INVERTED,
@@ -243,7 +243,7 @@ EXERCISE = exercise(
         mistake("""every tile has the first tile's mask
             You take the same corner of the mask for every tile. The tile of these rows and columns
             needs `mask[..., rows, columns]`.
-        """).by(tile=lambda mask, r, c: mask[..., length(r), length(c)]),
+        """).by(tile=lambda mask, r, c: mask[..., slice_from_0(r), slice_from_0(c)]),
         mistake("""the mask is not cut along with the scores
             You use all rows of the mask, or all its columns, on a tile that has a part of them. Cut
             both axes as you cut the scores, `mask[..., rows, columns]`.""")
@@ -253,11 +253,11 @@ EXERCISE = exercise(
         mistake("""the mask's rows do not move along
             You cut the mask's columns and always take its first rows. Rows of the mask belong to
             queries: cut both axes, `mask[..., rows, columns]`.
-        """).by(tile=lambda mask, r, c: mask[..., length(r), c]),
+        """).by(tile=lambda mask, r, c: mask[..., slice_from_0(r), c]),
         mistake("""the mask's columns do not move along
             You cut the mask's rows and always take its first columns. Columns of the mask belong to
             keys: cut both axes, `mask[..., rows, columns]`.
-        """).by(tile=lambda mask, r, c: mask[..., r, length(c)]),
+        """).by(tile=lambda mask, r, c: mask[..., r, slice_from_0(c)]),
         mistake("""the mask's tile is transposed
             You cut the mask with keys as rows. Its axes are those of the scores: queries, then
             keys.""")
@@ -265,25 +265,27 @@ EXERCISE = exercise(
         .by(tile=lambda mask, r, c: mask[..., c, r]),
         mistake("""−∞ − (−∞)
             A query may see no key of a tile. Its largest score is −∞ there, and −∞ − (−∞) is NaN.
-            Subtract 0 while a row has seen nothing else.""").by(seen=lambda maximum: maximum),
+            Subtract 0 while a row has seen nothing else.""").by(reference=lambda maximum: maximum),
         mistake("""nothing is rescaled when the maximum moves
             When a larger score comes, both running sums are still measured from the old maximum.
             Multiply them by exp(old − new) before you add.""").by(shrink=lambda old, new: 1.0),
         mistake("""the output is not rescaled
             You rescale the normaliser when the maximum moves, and not the running sum of values.
-            Both are measured from the maximum: multiply both.""").by(keep_total=the_same),
+            Both are measured from the maximum: multiply both.""").by(keep_total=keep_unchanged),
         mistake("""the normaliser is not rescaled
             You rescale the running sum of values when the maximum moves, and not the normaliser.
-            Both are measured from the maximum: multiply both.""").by(keep_normaliser=the_same),
+            Both are measured from the maximum: multiply both.""").by(
+            keep_normaliser=keep_unchanged
+        ),
         mistake("""rescaled the wrong way round
             You multiply by exp(new − old). The new maximum is larger, and what was summed before
             has to shrink: exp(old − new).""")
-        .by(shrink=lambda old, new: (new - finite(old)).exp())
+        .by(shrink=lambda old, new: (new - finite_maximum(old)).exp())
         .by(shrink=lambda old, new: (new - old).exp()),
         mistake("""each tile from its own maximum
             You subtract the tile's own maximum. All that is summed for a row has to be measured
             from one number, the running maximum.
-        """).by(weigh=lambda s, seen, old: (s - finite(largest(s))).exp()),
+        """).by(weigh=lambda s, seen, old: (s - finite_maximum(row_maximum(s))).exp()),
         mistake("""the maximum begins at a number
             Your running maximum starts at a number. For scores far below that every exp is 0, and
             0/0 is NaN. Start at −∞.""")
@@ -291,33 +293,35 @@ EXERCISE = exercise(
         .by_any(lambda number: {"begin": number}, tuple(-(10.0**n) for n in range(5))),
         mistake("""the maximum is that of the last tile
             You take each tile's own maximum for the running one. It never falls:
-            `torch.maximum(maximum, scores.amax(…))`.""").by(raise_to=of_this_block),
+            `torch.maximum(maximum, scores.amax(…))`.""").by(raise_to=maximum_of_block),
         mistake("""the maximum is never renewed
             You measure every tile from the first one's maximum. A later score may be far above it:
             take the larger of the two, and rescale both sums.""")
-        .by(NEVER_RENEWED | {"seen": lambda maximum: maximum})
-        .by(NEVER_RENEWED),
+        .by(MAXIMUM_OF_FIRST_BLOCK | {"reference": lambda maximum: maximum})
+        .by(MAXIMUM_OF_FIRST_BLOCK),
         mistake("""the new tile is rescaled, not the sums
             You multiply what the new tile adds by exp(old maximum − new maximum). It is measured
             from the new maximum already: both sums from before have to shrink.""").by(
-            weigh=lambda s, seen, old: (s - seen).exp() * shrunk(old, seen),
+            weigh=lambda s, seen, old: (s - seen).exp() * shrink_factor(old, seen),
             shrink=lambda old, new: 1.0,
         ),
         mistake("""no maximum subtracted
             exp of a large score overflows, and far below 0 it vanishes. Measure every score from
-            its row's running maximum.""").by(seen=torch.zeros_like, shrink=lambda old, new: 1.0),
+            its row's running maximum.""").by(
+            reference=torch.zeros_like, shrink=lambda old, new: 1.0
+        ),
         mistake("""one maximum for the whole tile
             You subtract the tile's largest score from all its rows. In a row far below it every exp
-            is 0. Each row has its own maximum.""").by(raise_to=one_for_the_tile),
+            is 0. Each row has its own maximum.""").by(raise_to=maximum_of_tile),
         mistake("""a softmax in every tile
             You take a softmax of each tile and add the results up, or average them. A row shares 1
             among all keys: sum exp first, and divide once at the end.""")
-        .by(weigh=own_softmax, shrink=lambda old, new: 1.0)
-        .by(weigh=own_softmax_or_nothing, shrink=lambda old, new: 1.0)
+        .by(weigh=softmax_of_block, shrink=lambda old, new: 1.0)
+        .by(weigh=softmax_of_block_or_0, shrink=lambda old, new: 1.0)
         .by(
             *(
                 {"weigh": weigh, "shrink": lambda old, new: 1.0, **joined}
-                for weigh in (own_softmax, own_softmax_or_nothing)
+                for weigh in (softmax_of_block, softmax_of_block_or_0)
                 for joined in (SUM_OF_TILES, MEAN_OF_TILES)
             )
         ),
@@ -333,23 +337,23 @@ EXERCISE = exercise(
         mistake("""a guard in the denominator
             You add a small number to the normaliser, and the weights no longer sum to 1. It is at
             least 1 and needs no guard.""")
-        .by(guarded(1e-3))
-        .by_any(guarded, Between(1e-8, 10.0)),
+        .by(guard_normaliser(1e-3))
+        .by_any(guard_normaliser, Between(1e-8, 10.0)),
         mistake("""the last keys are dropped
             You leave out the last block of keys where it is shorter than the others: `range(0, n,
             block)` reaches it, `n // block` blocks do not.""")
-        .by(cut_keys=lambda n, block, rows: whole_pieces(n, block))
-        .by(cut_keys=lambda n, block, rows: whole_pieces(n, min(n, block))),
+        .by(cut_keys=lambda n, block, rows: whole_blocks_only(n, block))
+        .by(cut_keys=lambda n, block, rows: whole_blocks_only(n, min(n, block))),
         mistake("""the last queries are dropped
             You leave out the last block of queries where it is shorter than the others. Every query
-            gets a row.""").by(cut_queries=whole_pieces),
+            gets a row.""").by(cut_queries=whole_blocks_only),
         mistake("""a query sees the keys of its own block alone
             You walk along the diagonal. Each block of queries meets *every* block of keys.
         """).by(cut_keys=lambda n, block, rows: [rows]),
         mistake("""the later keys are left out
             You stop at the tile on the diagonal. Without a mask a query sees all keys.""").by(
             cut_keys=lambda n, block, rows: (
-                part for part in pieces(n, block) if part.start <= rows.start
+                part for part in cut_into_blocks(n, block) if part.start <= rows.start
             )
         ),
         mistake("""only the last tile counts
@@ -379,7 +383,7 @@ EXERCISE = exercise(
         .by(collect=lambda outputs, query: torch.cat(outputs, -1)),
         mistake("""the output has the query's shape
             You fill a tensor like `query`. A row of the output has d_v numbers, as a value has.
-        """).by(collect=into_query),
+        """).by(collect=write_into_query),
         mistakes.ROLES_EXCHANGED.here(roles=lambda q, k, v: (k, q, v)),
         mistakes.KEYS_BLENDED,
     ),

@@ -5,7 +5,7 @@ from functools import partial
 import torch
 
 from attncourse import efficient
-from attncourse.bank.efficient.shared import MANY, SCALES, SELF, Options
+from attncourse.bank.efficient.shared import MANY, SCALE_MISTAKES, SELF, OptionTable
 from attncourse.checks.exercise import Case, composition, exercise, unchanged
 from attncourse.checks.writing import mistakes
 from attncourse.checks.writing.cases import FLOATS_ONLY, once_more, row, standard
@@ -16,7 +16,7 @@ from attncourse.checks.writing.recipes import made, mistake
 
 # --- cases ---------------------------------------------------------------------------------------
 
-CASES = Options(SELF, extra={"width": 3}.items())
+CASES = OptionTable(SELF, extra={"width": 3}.items())
 ROWS = standard(CASES, d_k=4)
 NEAR = row("n=11 d_k=4 d_v=3")
 BY_HAND = Case(
@@ -32,29 +32,29 @@ BY_HAND = Case(
 # --- decisions and mistakes ----------------------------------------------------------------------
 
 
-def both_sides(i, n, width):
+def places_around(i, n, width):
     return i + torch.arange(-(width // 2), width // 2 + 1)
 
 
-def inside(places, n):
+def inside_sequence(places, n):
     return (places >= 0) & (places < n)
 
 
 @composition
-def windows(
-    places=both_sides,
+def compose_windowed_attention(
+    places=places_around,
     index=lambda places, n: places.clamp(0, n - 1),
-    there=inside,
+    allowed_places=inside_sequence,
     fill=lambda x, inside: x,
     finish=lambda output: output,
     answer=None,
     **options,
 ):
-    """``windowed_attention`` made of decisions; others are those of ``Attention``.
+    """Return ``windowed_attention`` made of decisions; others are those of ``Attention``.
 
     ``places`` are the tokens of each window, some beyond the ends; ``index`` which are taken for
-    them, ``fill`` what is done to those, ``there`` which of them may be attended to. ``answer``
-    does without any of this.
+    them, ``fill`` what is done to those, ``allowed_places`` which of them may be attended to.
+    ``answer`` does without any of this.
     """
     attention = Attention.of(options)
     if answer is not None:
@@ -63,26 +63,26 @@ def windows(
     def windowed_attention(query, key, value, width):
         n = key.shape[-2]
         around = places(torch.arange(n)[:, None], n, width)  # (n, width)
-        near, exists = index(around, n), inside(around, n)[..., None]
+        near, exists = index(around, n), inside_sequence(around, n)[..., None]
         keys, values = (fill(x[..., near, :], exists) for x in (key, value))
-        allowed = there(around, n).unsqueeze(-2)  # (n, 1, width)
+        allowed = allowed_places(around, n).unsqueeze(-2)  # (n, 1, width)
         output = attention.output(query.unsqueeze(-2), keys, values, allowed)
         return finish(output.squeeze(-2))
 
     return windowed_attention
 
 
-def everywhere(places, n):
+def all_places(places, n):
     return torch.ones_like(places, dtype=torch.bool)
 
 
-def whole_matrix(attention, query, key, value, width):
+def mask_whole_matrix(attention, query, key, value, width):
     i = torch.arange(key.shape[-2])
     return attention.output(query, key, value, (i[:, None] - i).abs() <= width // 2)
 
 
-def by_slices(attention, query, key, value, width):
-    """A slice of the keys for each query, with whatever Python makes of its ends."""
+def attend_to_slices(attention, query, key, value, width):
+    """Attend to a slice of the keys for each query, whatever Python makes of its ends."""
     outputs = []
     for i in range(key.shape[-2]):
         part = slice(i - width // 2, i + width // 2 + 1)
@@ -91,13 +91,13 @@ def by_slices(attention, query, key, value, width):
     return torch.cat(outputs, -2)
 
 
-def once_round(i, n, width):
-    """A window that is as wide as the sequence at most, so that no token is in it twice."""
-    return both_sides(i, n, width) if width <= n else i + torch.arange(-(n // 2), n - n // 2)
+def wrap_once(i, n, width):
+    """Return a window as wide as the sequence at most, so that no token is in it twice."""
+    return places_around(i, n, width) if width <= n else i + torch.arange(-(n // 2), n - n // 2)
 
 
-def moved_inside(i, n, width):
-    """Windows that are pushed in at the ends, so that they keep their width."""
+def move_inside(i, n, width):
+    """Return windows pushed in at the ends, so that they keep their width."""
     first = (i - width // 2).clamp(min=0).minimum(torch.tensor(max(n - width, 0)))
     return first + torch.arange(width)
 
@@ -141,8 +141,8 @@ EXERCISE = exercise(
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        windows,
-        *SCALES,
+        compose_windowed_attention,
+        *SCALE_MISTAKES,
         mistake("""divided by the root of the width of the window
             You divide the scores by √width. It is the width of queries and keys that counts,
             √d_k.""").by(factor=lambda q, k, other: k.shape[-2] ** -0.5),
@@ -158,10 +158,10 @@ EXERCISE = exercise(
         ),
         mistake("""all scores at once
             Right numbers, but they are made of a whole matrix of scores, or of a mask of that size.
-            Compare each token with those of its window only.""").by(answer=whole_matrix),
+            Compare each token with those of its window only.""").by(answer=mask_whole_matrix),
         mistake("""a window that begins before the first token
             A slice from a negative number counts from the end: `key[-1:2]` is empty, or other
-            tokens. Begin at `max(0, start)`.""").by(answer=by_slices),
+            tokens. Begin at `max(0, start)`.""").by(answer=attend_to_slices),
         mistake("""width on each side
             Your windows have 2 · width + 1 tokens. width counts all of them: width // 2 on each
             side, and the token itself.
@@ -188,24 +188,28 @@ EXERCISE = exercise(
             middle.""").by(places=lambda i, n, width: i + torch.arange(width)),
         mistake("""a token does not see itself
             You leave out the token itself. It belongs to its window.
-        """).by(there=lambda places, n: inside(places, n) & (places != torch.arange(n)[:, None])),
+        """).by(
+            allowed_places=lambda places, n: (
+                inside_sequence(places, n) & (places != torch.arange(n)[:, None])
+            )
+        ),
         mistake("""zeros beyond the ends get weight
             You pad keys and values with zeros. A key of zeros has a score of 0, and exp(0) is 1: it
             takes weight from the others. Mask what is beyond the ends, both of them.""")
-        .by(fill=lambda x, exists: x * exists, there=everywhere)
-        .by(fill=lambda x, exists: x * exists, there=lambda places, n: places < n)
-        .by(fill=lambda x, exists: x * exists, there=lambda places, n: places >= 0),
+        .by(fill=lambda x, exists: x * exists, allowed_places=all_places)
+        .by(fill=lambda x, exists: x * exists, allowed_places=lambda places, n: places < n)
+        .by(fill=lambda x, exists: x * exists, allowed_places=lambda places, n: places >= 0),
         mistake("""the tokens at the ends count more than once
             Beyond the ends you repeat the token that stands there, so it gets its weight several
-            times. A window is shorter at the ends.""").by(there=everywhere),
+            times. A window is shorter at the ends.""").by(allowed_places=all_places),
         mistake("""the window goes round
             Beyond one end you go on at the other, as `roll` or a negative index does. The first
             token has no left neighbour.""")
-        .by(index=lambda places, n: places % n, there=everywhere)
-        .by(places=once_round, index=lambda places, n: places % n, there=everywhere),
+        .by(index=lambda places, n: places % n, allowed_places=all_places)
+        .by(places=wrap_once, index=lambda places, n: places % n, allowed_places=all_places),
         mistake("""the window is moved inside
             At the ends you move the window in, so that it keeps its width. It stays around its
-            token and is cut off.""").by(places=moved_inside),
+            token and is cut off.""").by(places=move_inside),
         mistake("""blocks and not windows
             You cut the sequence into blocks, and all tokens of a block see the same: the block, or
             some beside it too. A window moves along with its token.""")
@@ -221,7 +225,7 @@ EXERCISE = exercise(
         mistake("""a wide window is narrowed
             Where the window is wider than the sequence you cut it down to the sequence's length. It
             keeps its reach on both sides: the first token may see the last one.""").by(
-            places=lambda i, n, width: both_sides(i, n, min(width, n // 2 * 2 + 1))
+            places=lambda i, n, width: places_around(i, n, min(width, n // 2 * 2 + 1))
         ),
         mistake("""the windows are not used
             Your tokens see the whole sequence.

@@ -21,8 +21,8 @@ from attncourse.checks.writing.recipes import made, mistake
 
 
 @dataclass(frozen=True)
-class Cached(CaseTable):
-    """New queries, keys and values, and a cache of ``c`` tokens where c is given."""
+class CacheTable(CaseTable):
+    """A table of new queries, keys and values, and a cache of ``c`` tokens where c is given."""
 
     spec: Any = field(
         default_factory=lambda: {
@@ -40,20 +40,22 @@ class Cached(CaseTable):
         cache = tuple(self.arguments(rng, old, replace(row, zero=(), factor=1.0)).values())
         if row.use is not None:
             return replace(case, args=(*case.args, *cache))
-        told = f"attend_with_cache(query, key, value, cache), a cache of {row.sizes['c']} tokens"
-        return replace(case, kwargs={"cache": cache}, shown=told)
+        call_text = (
+            f"attend_with_cache(query, key, value, cache), a cache of {row.sizes['c']} tokens"
+        )
+        return replace(case, kwargs={"cache": cache}, shown=call_text)
 
     @property
     def each_gradient(self) -> Callable:
-        return gradients("query", "key", "value")
+        return gradients_of("query", "key", "value")
 
 
-def gradients(*names: str) -> Callable:
-    """The caller that asks for the gradient of one argument after the other."""
+def gradients_of(*names: str) -> Callable:
+    """Return the caller that asks for the gradient of one argument after the other."""
     return partial(callers.attend_with_each_gradient, names, tuple(range(len(names))))
 
 
-CASES = Cached()
+CASES = CacheTable()
 ROWS = standard(CASES, d_k=4)
 NEW = row("m=3 d_k=4 d_v=5")
 ONE_NEW = row("m=1 c=6 d_k=4 d_v=3", note="one new token, six before")
@@ -66,8 +68,8 @@ BY_HAND = Case(
 EVERY_GRADIENT = ("query", "key", "value", "the cached keys", "the cached values")
 
 
-def stepwise(*sizes: int, batch: tuple[int, ...] = ()) -> Callable[[Rng], list[Case]]:
-    """A sequence that comes in pieces of these sizes, the first with no cache."""
+def cases_in_steps(*sizes: int, batch: tuple[int, ...] = ()) -> Callable[[Rng], list[Case]]:
+    """Return what makes the case of a sequence in pieces of these sizes, the first uncached."""
 
     def cases(rng: Rng) -> list[Case]:
         n = sum(sizes)
@@ -91,21 +93,21 @@ def old_then_new(old, new):
     return torch.cat([old, new], -2)
 
 
-def from_the_cache_on(m, n):
+def causal_from_cache_on(m, n):
     return torch.ones(m, n, dtype=torch.bool).tril(n - m)
 
 
 @composition
-def attending(
+def compose_attend_with_cache(
     join_keys=old_then_new,
     join_values=old_then_new,
-    mask=from_the_cache_on,
+    mask=causal_from_cache_on,
     store=lambda old, new, joined: joined,
     finish=lambda output: output,
     hand_back=lambda output, keys, values: (output, (keys, values)),
     **options,
 ):
-    """``attend_with_cache`` made of decisions; others are those of ``Attention``."""
+    """Return ``attend_with_cache`` made of decisions; others are those of ``Attention``."""
     attention = Attention.of(options)
 
     def attend_with_cache(query, key, value, cache=None):
@@ -119,8 +121,8 @@ def attending(
     return attend_with_cache
 
 
-def joined(join: Callable) -> dict[str, Callable]:
-    """Keys and values are joined in the same way."""
+def join_both(join: Callable) -> dict[str, Callable]:
+    """Return the options in which keys and values are joined in the same way."""
     return {"join_keys": join, "join_values": join}
 
 
@@ -148,14 +150,14 @@ EXERCISE = exercise(
         ),
         Criterion("in pieces, the same as all at once", 2).on(
             lambda rng: [
-                *stepwise(1, 1, 1, 1)(rng),
-                *stepwise(3, 1, 2, batch=(2,))(rng),
-                *stepwise(2, 5)(rng),
+                *cases_in_steps(1, 1, 1, 1)(rng),
+                *cases_in_steps(3, 1, 2, batch=(2,))(rng),
+                *cases_in_steps(2, 5)(rng),
             ]
         ),
         CASES.criterion("batches, few tokens and many", 1).on(
             *ROWS.batches,
-            *(one.but("c=3") for one in ROWS.batches),
+            *(table_row.but("c=3") for table_row in ROWS.batches),
             NEW.but("m=1", batch=(2,), note="one token"),
             ONE_NEW.but("c=1", note="one token before"),
             NEW.but("m=2", batch=(3,), note="two tokens"),
@@ -164,18 +166,18 @@ EXERCISE = exercise(
         ),
         CASES.criterion("float32 and large queries", 1).on(
             *ROWS.numbers,
-            *(one.but("c=3") for one in ROWS.numbers),
+            *(table_row.but("c=3") for table_row in ROWS.numbers),
             once_more(BY_HAND),
         ),
         CASES.criterion("gradients reach all, the cache too", 1).on(
             *ROWS.gradients,
-            SEVERAL.but(batch=(2,), use=gradients(*EVERY_GRADIENT), note="a batch of 2"),
+            SEVERAL.but(batch=(2,), use=gradients_of(*EVERY_GRADIENT), note="a batch of 2"),
         ),
         unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        attending,
+        compose_attend_with_cache,
         mistake("""the mask begins at the cache's first token
             You number the new tokens from 0, so the first of them sees the first old token and
             nothing else. New token i is token c + i of the sequence: `causal_mask(m, c + m)`, or
@@ -192,7 +194,7 @@ EXERCISE = exercise(
             Your new tokens see each other, later ones too. With one new token that does not show;
             with several, each sees those up to itself.""")
         .by(mask=lambda m, n: None)
-        .by(mask=lambda m, n: None if n > m else from_the_cache_on(m, n)),
+        .by(mask=lambda m, n: None if n > m else causal_from_cache_on(m, n)),
         mistake("""a token sees the next one
             Your new tokens look one place too far, at the answer. Each sees the tokens up to and
             including itself: `tril(diagonal=c)`.""")
@@ -208,21 +210,21 @@ EXERCISE = exercise(
         mistake("""the cache is not read
             Your new tokens look at each other alone. Put the cached keys and values in front of the
             new ones first.""")
-        .by(joined(lambda old, new: new))
+        .by(join_both(lambda old, new: new))
         .by(
-            joined(lambda old, new: new)
+            join_both(lambda old, new: new)
             | {"store": lambda o, new, joined: new if o is None else old_then_new(o, new)}
         ),
         mistake("""the new ones come first
             You put the new keys and values before the old ones. The sequence goes on behind:
             `torch.cat([old, new], dim=-2)`.
-        """).by(joined(lambda old, new: torch.cat([new, old], -2))),
+        """).by(join_both(lambda old, new: torch.cat([new, old], -2))),
         mistake("""joined along another axis
             Tokens are the axis before the last, −2. Axis 0 or 1 is another where there is a batch,
             or none, and the last axis holds the features.""")
-        .by(joined(lambda old, new: torch.cat([old, new], 1)))
-        .by(joined(lambda old, new: torch.cat([old, new], 0)))
-        .by(joined(lambda old, new: torch.cat([old, new], -1))),
+        .by(join_both(lambda old, new: torch.cat([old, new], 1)))
+        .by(join_both(lambda old, new: torch.cat([old, new], 0)))
+        .by(join_both(lambda old, new: torch.cat([old, new], -1))),
         mistake("""only one of the two is cached
             You take the new values alone, or the new keys. Both are needed for every token: what is
             found by a key is its value.""")
@@ -240,11 +242,11 @@ EXERCISE = exercise(
         mistake("""the cache is cut from its history
             You detach what you keep. Then nothing can be learned through an earlier token. Keep the
             tensors as they are.""")
-        .by(joined(lambda old, new: torch.cat([old.detach(), new], -2)))
+        .by(join_both(lambda old, new: torch.cat([old.detach(), new], -2)))
         .by(store=lambda old, new, joined: joined.detach())
         .by(
             {
-                **joined(lambda old, new: torch.cat([old.detach(), new], -2)),
+                **join_both(lambda old, new: torch.cat([old.detach(), new], -2)),
                 "store": lambda old, new, joined: joined.detach(),
             }
         ),

@@ -12,44 +12,46 @@ from attncourse.checks.writing.cases import CaseTable, Row, row, standard
 from attncourse.checks.writing.modules import tensor
 
 
-def apart(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
-    """Rows whose entries are at least 0.3 apart, in any order. Every second one is steep."""
+def separated_logits(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    """Return rows whose entries are at least 0.3 apart, in any order, every second one steep."""
     steps = rng.uniform(0.3, 0.4, shape)
     steps.reshape(-1, shape[-1])[::2] += 0.45
     return rng.permuted(steps.cumsum(-1) - 2, axis=-1)
 
 
 def share_between(rng: Rng, logits: torch.Tensor, top_k: int | None) -> float:
-    """A p that no row's cumulative shares come near.
+    """Return a p that no row's cumulative shares come near.
 
     Where it can be, no row reaches it with its first token, and rows keep more or fewer tokens.
     """
     rows = logits.double().sort(-1, descending=True).values[..., :top_k]
     edges = rows.softmax(-1).cumsum(-1).reshape(-1, rows.shape[-1])
-    tried = torch.from_numpy(rng.uniform(0.3, 0.95, 200))
-    gaps = (tried[:, None] - edges.flatten()).abs().min(-1).values
-    below = (edges < tried[:, None, None]).sum(-1)  # (200, rows), tokens before the last one kept
+    candidates = torch.from_numpy(rng.uniform(0.3, 0.95, 200))
+    gaps = (candidates[:, None] - edges.flatten()).abs().min(-1).values
+    below = (edges < candidates[:, None, None]).sum(
+        -1
+    )  # (200, rows), tokens before the last one kept
     fewest, most = below.aminmax(dim=-1)
-    telling = (fewest > 0) & ((most > fewest) | (len(edges) == 1)) & (gaps > 0.003)
-    return float(tried[(gaps + telling).argmax()])
+    separates_rows = (fewest > 0) & ((most > fewest) | (len(edges) == 1)) & (gaps > 0.003)
+    return float(candidates[(gaps + separates_rows).argmax()])
 
 
 @dataclass(frozen=True)
-class Filtered(CaseTable):
-    """Logits and how they are cut; ``top_p`` of True is drawn."""
+class FilteredTable(CaseTable):
+    """A table of logits and how they are filtered; ``top_p`` of True is drawn."""
 
     spec: Any = field(default_factory=lambda: {"logits": "... n_vocab"})
-    how: Callable = apart
+    how: Callable = separated_logits
 
     def case(self, rng: Rng, row: Row) -> Case:
         case = super().case(rng, row)
-        named = dict(case.kwargs)
-        if named.get("top_p") is True:
-            named["top_p"] = share_between(rng, case.args[0], named.get("top_k"))
-        return replace(case, kwargs=named)
+        options = dict(case.kwargs)
+        if options.get("top_p") is True:
+            options["top_p"] = share_between(rng, case.args[0], options.get("top_k"))
+        return replace(case, kwargs=options)
 
 
-FILTER_CASES = Filtered()
+FILTER_CASES = FilteredTable()
 FILTER_ROWS = standard(FILTER_CASES)
 SEVEN = row("n_vocab=7")
 ROWS = SEVEN.but(batch=(5,), note="five rows")

@@ -31,38 +31,38 @@ def lower_ids_first(logits):
     return logits.argsort(dim=-1, descending=True, stable=True)
 
 
-def first_k(logits, rank, k):
+def rank_below_k(logits, rank, k):
     return rank < k
 
 
-def up_to_p(likely, p):
-    """Of the shares, from the likeliest on, those to keep."""
+def shares_before_p(likely, p):
+    """Return which of the shares to keep, sorted from the likeliest on."""
     return likely.cumsum(-1) - likely < p
 
 
-def moved_without_the_first(likely, p):
+def keep_first_and_shift(likely, p):
     dropped = likely.cumsum(-1) >= p
     return ~torch.cat([dropped[..., :1], dropped[..., :-1]], -1)
 
 
-def to_their_ids(keep, order):
+def scatter_to_ids(keep, order):
     return torch.zeros_like(keep).scatter(-1, order, keep)
 
 
 @composition
-def filtering(
+def compose_filter_logits(
     order=lower_ids_first,
-    keep_k=first_k,
+    keep_k=rank_below_k,
     likely=lambda logits: logits.double().softmax(-1),
-    keep_p=up_to_p,
-    put_back=to_their_ids,
+    keep_p=shares_before_p,
+    put_back=scatter_to_ids,
     place=lambda logits, order: logits,
     fill=lambda logits, keep: logits.masked_fill(~keep, -math.inf),
     steps=lambda top_k, top_p: ("k", "p"),
-    left=lambda logits, original: logits,
+    measured_logits=lambda logits, original: logits,
     finish=lambda logits, original: logits,
 ):
-    """``filter_logits`` made of decisions; ``left`` are the logits that p is measured on."""
+    """Return ``filter_logits`` made of decisions; p is measured on ``measured_logits``."""
 
     def filter_logits(logits, top_k=None, top_p=None):
         original = logits
@@ -71,9 +71,9 @@ def filtering(
                 rank = order(original).argsort(-1)
                 logits = fill(logits, keep_k(original, rank, top_k))
             if step == "p" and top_p is not None:
-                seen = left(logits, original)
-                by_likely = order(seen)
-                shares = likely(seen).gather(-1, by_likely)
+                measured = measured_logits(logits, original)
+                by_likely = order(measured)
+                shares = likely(measured).gather(-1, by_likely)
                 logits = fill(logits, put_back(keep_p(shares, top_p), by_likely))
                 logits = place(logits, by_likely)
         return finish(logits, original)
@@ -85,25 +85,25 @@ def higher_ids_first(logits):
     return logits.shape[-1] - 1 - lower_ids_first(logits.flip(-1))
 
 
-def last_id_first(logits):
-    """Of equally likely tokens the last id comes first, and then the others as they stand."""
+def last_of_equal_first(logits):
+    """Return the order in which, of equally likely tokens, the last id comes first."""
     return (lower_ids_first(logits.roll(1, -1)) - 1) % logits.shape[-1]
 
 
-def not_below_the_kth(logits, rank, k):
+def at_least_the_kth(logits, rank, k):
     return logits >= logits.topk(k, -1).values[..., -1:]
 
 
-def nothing(logits, keep):
-    """Filled with a number."""
+def fill_with_0(logits, keep):
+    """Return the logits with 0 in place of those dropped."""
     return logits.masked_fill(~keep, 0)
 
 
-def filled(number: float) -> dict[str, Any]:
+def fill_with(number: float) -> dict[str, Any]:
     return {"fill": lambda logits, keep: logits.masked_fill(~keep, number)}
 
 
-def in_order_of_ids(logits):
+def order_of_ids(logits):
     ids = torch.arange(logits.shape[-1])
     return ids.expand(logits.shape)
 
@@ -146,28 +146,28 @@ EXERCISE = exercise(
             Case((HOLES,), {"top_k": 4}, note="some are −∞"),
         ),
         FILTER_CASES.criterion("batches", 1).on(
-            *(one.but(arguments=P) for one in FILTER_ROWS.batches),
+            *(table_row.but(arguments=P) for table_row in FILTER_ROWS.batches),
             Case((STEEP_AND_FLAT,), {"top_p": 0.7}, note="one row is steep, one is flat"),
-            *(one.but(arguments=K3) for one in FILTER_ROWS.batches[:3]),
+            *(table_row.but(arguments=K3) for table_row in FILTER_ROWS.batches[:3]),
         ),
         FILTER_CASES.criterion("float32, large and small logits", 1).on(
-            *(one.but(arguments={"top_p": 0.7}) for one in FILTER_ROWS.numbers),
+            *(table_row.but(arguments={"top_p": 0.7}) for table_row in FILTER_ROWS.numbers),
             FILTER_ROWS.single.but(arguments=K3),
             once_more(TOP_TWO),
         ),
         FILTER_CASES.criterion("gradients reach what is kept", 1).on(
-            *(one.but("n_vocab=13", arguments=K3) for one in FILTER_ROWS.gradients),
-            *(one.but("n_vocab=13", arguments=P) for one in FILTER_ROWS.gradients),
+            *(table_row.but("n_vocab=13", arguments=K3) for table_row in FILTER_ROWS.gradients),
+            *(table_row.but("n_vocab=13", arguments=P) for table_row in FILTER_ROWS.gradients),
         ),
         unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        filtering,
+        compose_filter_logits,
         mistake("""ties are all kept
             You keep every token that is as likely as the k-th, maybe more than k. Of equal ones the
             lower ids stay: rank them with a stable sort, and keep the ranks below k.
-        """).by(keep_k=not_below_the_kth),
+        """).by(keep_k=at_least_the_kth),
         mistake("""ties go to the higher id
             Of tokens that are equally likely you keep those with higher ids. A stable descending
             sort, `argsort(descending=True, stable=True)`, puts the lower ones first.
@@ -175,13 +175,13 @@ EXERCISE = exercise(
         mistake("""ties are left to chance
             Which of equally likely tokens `topk` or an unstable sort puts first is not settled. The
             lower ids are to stay: `argsort(dim=-1, descending=True, stable=True)`.""")
-        .by(keep_k=lambda x, rank, k: last_id_first(x).argsort(-1) < k)
+        .by(keep_k=lambda x, rank, k: last_of_equal_first(x).argsort(-1) < k)
         .by(keep_k=lambda x, rank, k: (0 * rank).scatter(-1, x.topk(k).indices, 1).bool()),
         mistake("""p is what is dropped
             You drop the least likely tokens up to a share of p, and keep the rest. It is what is
             kept that has to reach p: drop from behind no more than 1 − p.""")
         .by(keep_p=lambda s, p: (s.flip(-1).cumsum(-1).flip(-1) > p) | (s.cumsum(-1) == s))
-        .by(keep_p=lambda s, p: up_to_p(s, 1 - p)),
+        .by(keep_p=lambda s, p: shares_before_p(s, 1 - p)),
         mistake("""the token that crosses p is left out
             You keep tokens while their sum is at most p, so the set stops short of p. Ask what the
             likelier ones have *before* a token: `cumsum − share < p`.""")
@@ -195,7 +195,7 @@ EXERCISE = exercise(
             You move what is dropped one place on and leave the first place as it was, so where the
             likeliest token reaches p alone, nothing stays. It always does: `remove[..., 0] =
             False`.
-        """).by(keep_p=moved_without_the_first),
+        """).by(keep_p=keep_first_and_shift),
         mistake("""one token too many after p
             Your set goes one token beyond the one with which it reaches p. It is to be the smallest
             that does.
@@ -203,10 +203,10 @@ EXERCISE = exercise(
         mistake("""p counted in the order of the ids
             You add up the shares as they stand in the row. Sort first: the likeliest are added
             before the others.""")
-        .by(order=in_order_of_ids, keep_k=not_below_the_kth)
+        .by(order=order_of_ids, keep_k=at_least_the_kth)
         .by(
             likely=lambda x: x.double().softmax(-1),
-            order=in_order_of_ids,
+            order=order_of_ids,
             keep_k=lambda x, rank, k: lower_ids_first(x).argsort(-1) < k,
         ),
         mistake("""the least likely are kept
@@ -218,7 +218,7 @@ EXERCISE = exercise(
         mistake("""not put back to the ids
             What you keep is counted along the *sorted* shares and applied to the row as it stands.
             Put it back: `scatter(-1, order, keep)`, or gather by each token's rank.""")
-        .by(put_back=lambda keep, order: keep, keep_k=lambda x, rank, k: in_order_of_ids(x) < k)
+        .by(put_back=lambda keep, order: keep, keep_k=lambda x, rank, k: order_of_ids(x) < k)
         .by(put_back=lambda keep, order: keep)
         .by(put_back=lambda keep, order: keep.gather(-1, order)),
         mistake("""`argsort` taken for the ranks
@@ -230,7 +230,7 @@ EXERCISE = exercise(
             what goes, `~keep`.""")
         .by(fill=lambda logits, keep: logits.masked_fill(keep, -math.inf))
         .by(keep_k=lambda logits, rank, k: rank >= k)
-        .by(keep_p=lambda likely, p: ~up_to_p(likely, p)),
+        .by(keep_p=lambda likely, p: ~shares_before_p(likely, p)),
         mistake("""+∞ in place of −∞
             What is dropped gets +∞, and the softmax of that row is NaN. A share of 0 is a logit of
             −∞.""").by(fill=lambda logits, keep: logits.masked_fill(~keep, math.inf)),
@@ -246,7 +246,7 @@ EXERCISE = exercise(
         mistake("""a number in place of −∞
             What is dropped gets a number. With 0 it can still be drawn; with −1e9 too, where all
             logits are low. Use −∞.""")
-        .by(fill=nothing)
+        .by(fill=fill_with_0)
         .by(fill=lambda x, keep: x * keep)
         .by(*({"fill": lambda x, keep, low=low: x + low * ~keep} for low in (-1e4, -1e9, -1e10)))
         .by(
@@ -255,7 +255,7 @@ EXERCISE = exercise(
                 for low in (None, 0, -1e4, -1e8, -1e9, -1e10, -1e30)
             )
         )
-        .by_any(filled, Between(-3.4e38, -1.0)),
+        .by_any(fill_with, Between(-3.4e38, -1.0)),
         mistake("""shares or their logarithms in place of logits
             You return probabilities, or their logarithms. Logits come in and logits go out: those
             that stay come back as they were.""")
@@ -264,7 +264,7 @@ EXERCISE = exercise(
         mistake("""p is measured before k
             With both, you measure p on all tokens. Top-k comes first, and what it leaves is shared
             out anew before p is counted.""")
-        .by(left=lambda x, original: original)
+        .by(measured_logits=lambda x, original: original)
         .by(steps=lambda top_k, top_p: ("p", "k")),
         mistake("""one of the two is ignored
             You use only one of top_k and top_p. Where both are given: first top-k, then top-p on
@@ -292,7 +292,7 @@ EXERCISE = exercise(
             itself.""")
         .by(
             keep_k=lambda x, rank, k: x >= x.reshape(-1, x.shape[-1])[0].topk(k).values[-1],
-            keep_p=lambda s, p: up_to_p(s.reshape(-1, s.shape[-1])[:1], p).expand(s.shape),
+            keep_p=lambda s, p: shares_before_p(s.reshape(-1, s.shape[-1])[:1], p).expand(s.shape),
         )
         .by(keep_k=lambda x, rank, k: x >= x.flatten().topk(k).values[-1]),
     ),

@@ -19,8 +19,8 @@ D, VOCABULARY, LONGEST = 5, 11, 6
 
 
 @dataclass(frozen=True)
-class Written(CaseTable):
-    """Prompts of ``n`` tokens, and ``n_new`` more by a model that reads ``LONGEST`` at once."""
+class PromptTable(CaseTable):
+    """A table of prompts of ``n`` tokens, ``n_new`` more, and a model that reads ``LONGEST``."""
 
     spec: Any = field(default_factory=dict)
 
@@ -34,17 +34,17 @@ class Written(CaseTable):
             "scores": 3 * normal(rng, (D, VOCABULARY)),
         }
         choose = row.options.get("choose", "")
-        named = f", choose = {choose}" if choose else ""
+        choose_text = f", choose = {choose}" if choose else ""
         return Case(
             ("small_model", ids, n_new, *([choose] if choose else [])),
             {name: tensor(x) for name, x in weights.items()},
             use=callers.call_on_model,
             note=row.note,
-            shown=f"generate(model, ids, {n_new}{named}), model.max_length = {LONGEST}",
+            shown=f"generate(model, ids, {n_new}{choose_text}), model.max_length = {LONGEST}",
         )
 
 
-CASES = Written()
+CASES = PromptTable()
 BY_HAND = Case(
     ("small_model", torch.tensor([2, 0]), 3),
     {
@@ -56,14 +56,14 @@ BY_HAND = Case(
     shown="generate(model, ids, 3), model.max_length = 4",
 )
 PROMPT = row("n=3 n_new=3")
-LEAST = {"choose": "the least likely"}
-SECOND = {"choose": "the second most likely"}
-POSITIVE = {"choose": "how many are above 0"}
+CHOOSE_LEAST = {"choose": "the least likely"}
+CHOOSE_SECOND = {"choose": "the second most likely"}
+CHOOSE_COUNT = {"choose": "how many are above 0"}
 
 # --- decisions and mistakes ----------------------------------------------------------------------
 
 
-def last_ones(ids, longest):
+def last_ids(ids, longest):
     return ids[..., -longest:]
 
 
@@ -71,30 +71,30 @@ def last_row(logits):
     return logits[..., -1, :]
 
 
-def likeliest(logits):
+def likeliest_id(logits):
     return logits.argmax(-1)
 
 
-def behind(ids, token):
+def append_behind(ids, token):
     return torch.cat([ids, token[..., None]], -1)
 
 
 @composition
-def writing(
+def compose_generate(
     sees=lambda ids, prompt: ids,
-    context=last_ones,
+    context=last_ids,
     stop=lambda ids, longest: False,
     trim=lambda ids, longest: ids,
     look=last_row,
-    default=likeliest,
+    default=likeliest_id,
     hand=lambda logits: logits,
     used=lambda choose, default: default if choose is None else choose,
-    append=behind,
+    append=append_behind,
     times=lambda n_new, n: n_new,
     keep=lambda ids, longest: ids,
     finish=lambda ids, prompt: ids,
 ):
-    """``generate`` made of decisions."""
+    """Return ``generate`` made of decisions."""
 
     def generate(model, ids, n_new, choose=None):
         prompt, chosen = ids, used(choose, default)
@@ -131,10 +131,10 @@ EXERCISE = exercise(
             row("n=3 n_new=19", batch=(2,), note="a long text"),
         ),
         CASES.criterion("choose decides, by the logits", 2).on(
-            PROMPT.but(options=LEAST),
-            PROMPT.but(options=POSITIVE),
-            PROMPT.but("n_new=9", options=SECOND),
-            PROMPT.but("n_new=5", batch=(3,), options=POSITIVE, note="a batch of 3"),
+            PROMPT.but(options=CHOOSE_LEAST),
+            PROMPT.but(options=CHOOSE_COUNT),
+            PROMPT.but("n_new=9", options=CHOOSE_SECOND),
+            PROMPT.but("n_new=5", batch=(3,), options=CHOOSE_COUNT, note="a batch of 3"),
         ),
         CASES.criterion("batches, a prompt of one token, one new token or none", 1).on(
             row("n=1 n_new=4", note="a prompt of one token"),
@@ -154,7 +154,7 @@ EXERCISE = exercise(
         unchanged(),
     ),
     mistakes=made(
-        writing,
+        compose_generate,
         mistake("""more tokens than the model reads
             You hand the model the whole sequence however long it is. It knows positions up to
             `model.max_length`: hand it `ids[..., -model.max_length:]`.
@@ -222,7 +222,7 @@ EXERCISE = exercise(
             context in a name of its own.""")
         .by(keep=lambda ids, longest: ids[..., -longest:])
         .by(finish=lambda ids, prompt: ids[..., -LONGEST:])
-        .by(trim=last_ones),
+        .by(trim=last_ids),
         mistake("""the writing stops when the model is full
             You stop where the sequence is as long as the model reads. It goes on with the last
             max_length tokens, until n_new are written.

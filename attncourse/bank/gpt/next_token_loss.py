@@ -29,7 +29,7 @@ UNLIKELY = -3.0  # what is added to a target's logit
 
 
 @dataclass(frozen=True)
-class Read(CaseTable):
+class LossTable(CaseTable):
     """Logits and the ids they are judged by. A row's option ``pad`` is the padding_id.
 
     With it the ends of the sequences are padding, of different lengths, and the id stands inside,
@@ -55,14 +55,14 @@ class Read(CaseTable):
             ids = ids.where(torch.arange(n) < (n - shorter)[..., None].clamp(min=1), pad)
         if row.turned:
             ids = torch.from_numpy(np.asfortranarray(ids.numpy()))
-        came = ids[..., 1:, None]  # unlikely, so that a guard of 1e-10 shows in every draw
-        less = case.args[0].new_full(came.shape, UNLIKELY)
-        case.args[0][..., :-1, :].scatter_add_(-1, came, less)
-        named = {} if pad is None else {"padding_id": pad}
-        return replace(case, args=(*case.args, ids), kwargs={**case.kwargs, **named})
+        target_ids = ids[..., 1:, None]  # unlikely, so that a guard of 1e-10 shows in every draw
+        offsets = case.args[0].new_full(target_ids.shape, UNLIKELY)
+        case.args[0][..., :-1, :].scatter_add_(-1, target_ids, offsets)
+        padding_argument = {} if pad is None else {"padding_id": pad}
+        return replace(case, args=(*case.args, ids), kwargs={**case.kwargs, **padding_argument})
 
 
-CASES = Read()
+CASES = LossTable()
 ROWS = standard(CASES)
 LOSS = row("n=5 n_vocab=7")
 BY_HAND = Case(
@@ -78,35 +78,35 @@ FIRST_PADS = LOSS.but("n=11", batch=(3,), options={"pad": 0}, note="0 pads")
 # --- decisions and mistakes ----------------------------------------------------------------------
 
 
-def shifted(logits, ids):
+def shift_by_one(logits, ids):
     return logits[..., :-1, :], ids[..., 1:]
 
 
-def picked(log_shares, targets):
+def surprises_at(log_shares, targets):
     return -log_shares.gather(-1, targets[..., None].long()).squeeze(-1)
 
 
-def surprises(guesses, targets):
-    return picked(F.log_softmax(guesses, -1), targets)
+def surprises_of_logits(guesses, targets):
+    return surprises_at(F.log_softmax(guesses, -1), targets)
 
 
 def not_padding(targets, ids, padding_id):
     return torch.ones_like(targets).bool() if padding_id is None else targets != padding_id
 
 
-def mean_of(surprise, counts):
+def mean_over_targets(surprise, counts):
     return (surprise * counts).sum() / counts.sum().clamp(min=1)
 
 
 @composition
-def judged(
-    shift=shifted,
-    surprise=surprises,
+def compose_next_token_loss(
+    shift=shift_by_one,
+    surprise=surprises_of_logits,
     count=not_padding,
-    gather=mean_of,
+    gather=mean_over_targets,
     padding=lambda padding_id: padding_id,
 ):
-    """``next_token_loss`` made of decisions."""
+    """Return ``next_token_loss`` made of decisions."""
 
     def next_token_loss(logits, ids, padding_id=None):
         guesses, targets = shift(logits, ids)
@@ -116,24 +116,24 @@ def judged(
     return next_token_loss
 
 
-def by_sequence(surprise, counts):
+def mean_of_sequence_means(surprise, counts):
     each = (surprise * counts).sum(-1) / counts.sum(-1).clamp(min=1)
     return each.mean()
 
 
 def guarded_log(number: float) -> dict[str, Any]:
-    return {"surprise": lambda g, t: picked((g.softmax(-1) + number).log(), t)}
+    return {"surprise": lambda g, t: surprises_at((g.softmax(-1) + number).log(), t)}
 
 
-def unflattened(guesses, targets):
+def cross_entropy_unflattened(guesses, targets):
     if guesses.ndim > 2:
         return F.cross_entropy(guesses, targets.long(), reduction="none")
-    return surprises(guesses, targets)
+    return surprises_of_logits(guesses, targets)
 
 
-def one_batch_axis_alone(guesses, targets):
+def refuse_other_batch_axes(guesses, targets):
     _b, _n, _v = guesses.shape
-    return surprises(guesses, targets)
+    return surprises_of_logits(guesses, targets)
 
 
 # --- the exercise --------------------------------------------------------------------------------
@@ -174,7 +174,7 @@ EXERCISE = exercise(
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        judged,
+        compose_next_token_loss,
         mistake("""the targets are not shifted
             You judge row t by token t, which the model has already read. Row t guesses what comes
             next: `logits[..., :-1, :]` against `ids[..., 1:]`.
@@ -228,24 +228,24 @@ EXERCISE = exercise(
         mistake("""softmax before cross-entropy
             `F.cross_entropy` takes logits and does the softmax itself. You hand it shares, so they
             go through a second softmax and the loss can never come near 0.
-        """).by(surprise=lambda g, t: surprises(g.softmax(-1), t)),
+        """).by(surprise=lambda g, t: surprises_of_logits(g.softmax(-1), t)),
         mistake("""the logarithm of a softmax that is 0
             For large logits the softmax is exactly 0 and its logarithm −∞; a number added, or a
             clamp, hides that and gives a wrong loss. `F.log_softmax` takes both in one step.""")
-        .by(surprise=lambda g, t: picked(g.softmax(-1).log(), t))
-        .by(surprise=lambda g, t: picked(g.softmax(-1).clamp(min=1e-9).log(), t))
+        .by(surprise=lambda g, t: surprises_at(g.softmax(-1).log(), t))
+        .by(surprise=lambda g, t: surprises_at(g.softmax(-1).clamp(min=1e-9).log(), t))
         .by_any(guarded_log, (1e-12, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4)),
         mistake("""softmax over the tokens
             Your shares sum to 1 down the sequence. Each row shares 1 among the words of the
             vocabulary, along the last axis.
-        """).by(surprise=lambda g, t: picked(F.log_softmax(g, -2), t)),
+        """).by(surprise=lambda g, t: surprises_at(F.log_softmax(g, -2), t)),
         mistake("""the logits themselves
             You average the logits of the tokens that came. A logit says something only against the
-            others of its row: take the log-softmax first.""").by(surprise=picked),
+            others of its row: take the log-softmax first.""").by(surprise=surprises_at),
         mistake("""the share and not its logarithm
             You average shares, or 1 − share. The surprise at a token is −log of its share.""")
-        .by(surprise=lambda g, t: 1 + picked(g.softmax(-1), t))
-        .by(surprise=lambda g, t: picked(g.softmax(-1), t)),
+        .by(surprise=lambda g, t: 1 + surprises_at(g.softmax(-1), t))
+        .by(surprise=lambda g, t: surprises_at(g.softmax(-1), t)),
         mistake("""summed, not averaged
             You return the sum over all targets, which grows with the text. Divide by the number of
             targets that count.""").by(gather=lambda s, counts: (s * counts).sum()),
@@ -265,32 +265,34 @@ EXERCISE = exercise(
         mistake("""divided by the size of the vocabulary too
             You average over the words of the vocabulary as well, where all but one add nothing.
             Divide by the number of targets that count.
-        """).by(surprise=lambda g, t: surprises(g, t) / g.shape[-1]),
+        """).by(surprise=lambda g, t: surprises_of_logits(g, t) / g.shape[-1]),
         mistake("""the minus is missing
             You return the mean of the logarithms, which is below 0. The surprise at a token is
             −log of its share.
-        """).by(surprise=lambda g, t: -surprises(g, t)),
+        """).by(surprise=lambda g, t: -surprises_of_logits(g, t)),
         mistake("""not in nats
             You return the loss in bits, or e to the loss, which is the perplexity. The mean of −ln
             of the shares is asked for.""")
-        .by(surprise=lambda g, t: surprises(g, t) / math.log(2))
+        .by(surprise=lambda g, t: surprises_of_logits(g, t) / math.log(2))
         .by(gather=lambda s, counts: ((s * counts).sum() / counts.sum().clamp(min=1)).exp()),
         mistake("""the mean of the sequences' means
             You average each sequence first, so a token of a short one counts more than one of a
-            long one. Sum over everything, then divide once.""").by(gather=by_sequence),
+            long one. Sum over everything, then divide once.""").by(gather=mean_of_sequence_means),
         mistake("""the axis of the words is another
             `F.cross_entropy` looks for the words on axis 1. Flatten first, `logits.flatten(0, -2)`
-            and `targets.flatten()`, and any batch axes fit.""").by(surprise=unflattened),
+            and `targets.flatten()`, and any batch axes fit.""").by(
+            surprise=cross_entropy_unflattened
+        ),
         mistake("""logits transposed before they are reshaped
             `logits.mT.reshape(-1, n_vocab)` makes rows of the numbers of one word at many places.
             A row has one place's numbers for all words: reshape the logits as they come, or give
             `cross_entropy` the transposed ones as they are, with targets (b, n).""").by(
-            surprise=lambda g, t: surprises(g.mT.reshape(g.shape), t)
+            surprise=lambda g, t: surprises_of_logits(g.mT.reshape(g.shape), t)
         ),
         mistake("""exactly one batch axis
             `b, t, v = logits.shape` fits exactly one batch axis. Count from the end: `logits[...,
             :-1, :].flatten(0, -2)` and `ids[..., 1:].flatten()`.""")
-        .by(surprise=one_batch_axis_alone)
+        .by(surprise=refuse_other_batch_axes)
         .by(shift=lambda logits, ids: (logits[:, :-1], ids[:, 1:])),
     ),
 )

@@ -12,7 +12,7 @@ from attncourse.checks.writing.recipes import made, mistake
 # --- cases ---------------------------------------------------------------------------------------
 
 
-def batches(rng: Rng, *, tensors: bool = False, size: int = 5, loss: float = 3.0) -> Case:
+def batch_case(rng: Rng, *, tensors: bool = False, size: int = 5, loss: float = 3.0) -> Case:
     losses, counts = rng.uniform(0.5, loss, size), rng.integers(3, 60, size)
     if tensors:
         return Case((torch.from_numpy(losses), torch.from_numpy(counts)), note="tensors")
@@ -29,42 +29,42 @@ def as_doubles(x):
 
 
 @composition
-def perplexed(
+def compose_perplexity(
     read=as_doubles,
     counting=lambda losses, counts: counts,
     total=lambda losses, counts: (losses * counts).sum(),
     by=lambda losses, counts: counts.sum(),
-    raised=torch.exp,
+    exponential=torch.exp,
     finish=float,
 ):
-    """``perplexity`` made of decisions."""
+    """Return ``perplexity`` made of decisions."""
 
     def perplexity(losses, counts):
         losses, counts = read(losses), read(counts)
         counts = counting(losses, counts)
-        return finish(raised(total(losses, counts) / by(losses, counts)))
+        return finish(exponential(total(losses, counts) / by(losses, counts)))
 
     return perplexity
 
 
-def averaged(losses, counts):
-    """A weighted mean of what was raised batch by batch."""
+def mean_of_perplexities(losses, counts):
+    """Return the weighted mean of the batches' perplexities."""
     losses, counts = as_doubles(losses), as_doubles(counts)
     return float((losses.exp() * counts).sum() / counts.sum())
 
 
-def averaged_by_python(losses, counts):
-    """Return ``averaged`` by Python's own exponential, which refuses what is too large."""
-    found = zip(map(float, losses), map(float, counts), strict=True)
-    return sum(math.exp(loss) * count for loss, count in found) / float(sum(counts))
+def mean_of_perplexities_in_python(losses, counts):
+    """Return it by Python's own exponential, which refuses what is too large."""
+    pairs = zip(map(float, losses), map(float, counts), strict=True)
+    return sum(math.exp(loss) * count for loss, count in pairs) / float(sum(counts))
 
 
-def plainly_averaged(losses, counts):
+def unweighted_mean_of_perplexities(losses, counts):
     return float(as_doubles(losses).exp().mean())
 
 
-def multiplied_out(losses, counts):
-    """The product of all shares first, then its root."""
+def root_of_product(losses, counts):
+    """Return the inverse of the root of the product of all shares."""
     total = sum(int(count) for count in counts)
     product = math.prod(
         math.exp(-float(loss)) ** int(count) for loss, count in zip(losses, counts, strict=True)
@@ -73,7 +73,7 @@ def multiplied_out(losses, counts):
 
 
 SLIPS = made(
-    perplexed,
+    compose_perplexity,
     mistake("""exp of the summed loss
         You raise e to the loss of the whole text, which grows without end. Weigh each loss by its
         count, add up, divide by the sum of the counts, and then exp.""")
@@ -108,15 +108,15 @@ SLIPS = made(
     .by(read=lambda x: as_doubles(x).reshape(1, -1), finish=lambda x: x.reshape(1, 1)),
     mistake("""no exp
         You return the mean loss in nats. The perplexity is e to that power.
-    """).by(raised=lambda x: x),
+    """).by(exponential=lambda x: x),
     mistake("""another base than e
         Losses in nats belong to e. 2 to the power of the loss is right for losses in bits.""")
-    .by(raised=lambda x: 2**x)
-    .by(raised=lambda x: (x / math.log(2)).exp())
-    .by(raised=lambda x: 10**x),
+    .by(exponential=lambda x: 2**x)
+    .by(exponential=lambda x: (x / math.log(2)).exp())
+    .by(exponential=lambda x: 10**x),
     mistake("""the share and not its inverse
         You return exp(−loss), the mean share. The perplexity is its inverse, at least 1.
-    """).by(raised=lambda x: (-x).exp()),
+    """).by(exponential=lambda x: (-x).exp()),
     mistake("""single precision
         `torch.tensor` makes float32 of Python's numbers, and seven digits are left. Say
         `dtype=torch.float64`, or stay with Python's own numbers and `math.exp`.""")
@@ -139,13 +139,13 @@ EXERCISE = exercise(
     minutes=8,
     criteria=(
         Criterion("exp of the mean over all tokens", 3).on(
-            lambda rng: [BY_HAND, *(batches(rng) for _ in range(3))]
+            lambda rng: [BY_HAND, *(batch_case(rng) for _ in range(3))]
         ),
         Criterion("lists or tensors, one batch or many", 1).on(
             lambda rng: [
-                batches(rng, tensors=True),
-                batches(rng, size=1),
-                batches(rng, size=40),
+                batch_case(rng, tensors=True),
+                batch_case(rng, size=1),
+                batch_case(rng, size=40),
                 Case(([1.5, 2.5, 0.5], [7, 0, 3]), note="a batch in which nothing counts"),
             ]
         ),
@@ -165,10 +165,12 @@ EXERCISE = exercise(
         mistake("""the mean of perplexities
             You raise e to each loss and average then. The losses are averaged, and exp comes
             last.
-        """).whole(averaged, averaged_by_python, plainly_averaged),
+        """).whole(
+            mean_of_perplexities, mean_of_perplexities_in_python, unweighted_mean_of_perplexities
+        ),
         mistake("""all shares are multiplied first
             The product of the shares of a long text is 0 in floating point. Add their logarithms,
             which is what the losses are.
-        """).whole(multiplied_out),
+        """).whole(root_of_product),
     ),
 )

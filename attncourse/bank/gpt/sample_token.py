@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from attncourse import gpt
-from attncourse.bank.gpt.cases import FILTER_ROWS, ROWS, SEVEN, SHARES, Filtered
+from attncourse.bank.gpt.cases import FILTER_ROWS, ROWS, SEVEN, SHARES, FilteredTable
 from attncourse.checks import callers
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
 from attncourse.checks.writing.cases import FLOATS_ONLY, Drawn, Row, once_more
@@ -27,8 +27,8 @@ DRAWS, PARTS = 1024, 6
 
 
 @dataclass(frozen=True)
-class Sampled(Filtered):
-    """``Filtered`` with torch's own random numbers begun anew, so that wrong answers repeat."""
+class SampledTable(FilteredTable):
+    """A ``FilteredTable`` that seeds torch's own random numbers, so that wrong answers repeat."""
 
     def case(self, rng: Rng, row: Row) -> Case:
         return replace(super().case(rng, row), use=seeded(int(rng.integers(1 << 30))))
@@ -38,7 +38,7 @@ def seeded(seed: int) -> Callable:
     return partial(callers.call_seeded, seed)
 
 
-CASES = Sampled()
+CASES = SampledTable()
 BY_HAND = Case((SHARES,), {"temperature": 0}, use=seeded(0), note="shares 0.1, 0.5, 0.15, 0.25")
 
 
@@ -52,9 +52,9 @@ def drawn_case(
     note: str = "",
     **options: Any,
 ) -> Case:
-    """Logits of which tokens are drawn in these sixths once they are divided and cut.
+    """Return a case of logits, drawn in these sixths once they are divided and cut.
 
-    ``cut``: how likely those are that a filter takes away, before it, in sixths too.
+    ``cut`` says how likely, in sixths too, those are that a filter takes away.
     """
 
     def one_row() -> torch.Tensor:
@@ -64,14 +64,14 @@ def drawn_case(
 
     logits = torch.stack([one_row() for _ in range(batch)]) if batch else one_row()
     seed = int(rng.integers(1 << 30))
-    named = ", ".join(f"{name}={value}" for name, value in options.items())
-    counted = f"how often each token came in {DRAWS} draws, in sixths"
+    options_text = ", ".join(f"{name}={value}" for name, value in options.items())
+    counting = f"how often each token came in {DRAWS} draws, in sixths"
     return Case(
         (DRAWS, PARTS, seed, seeded, logits),
         options,
         use=callers.shares_drawn,
-        note=f"{counted}; {note}" if note else counted,
-        shown=f"sample_token(logits{', ' if named else ''}{named})",
+        note=f"{counting}; {note}" if note else counting,
+        shown=f"sample_token(logits{', ' if options_text else ''}{options_text})",
     )
 
 
@@ -105,36 +105,37 @@ def flat_draw(shares, generator):
     return torch.multinomial(rows, 1, generator=generator).reshape(shares.shape[:-1])
 
 
-def at_0(logits, temperature):
-    """The likeliest token, where temperature is 0; None elsewhere."""
+def likeliest_at_0(logits, temperature):
+    """Return the likeliest token where temperature is 0; None elsewhere."""
     return logits.argmax(-1) if temperature == 0 else None
 
 
-def like(x, draw: Callable, generator):
-    """Random numbers in the shape of x."""
+def random_like(x, draw: Callable, generator):
+    """Return random numbers in the shape of x."""
     return draw(x.shape, generator=generator, dtype=x.dtype)
 
 
-def largest_with(noise: Callable) -> Callable:
-    """The place of the largest logit once such noise is added."""
-    return lambda logits, generator: (logits + like(logits, noise, generator)).argmax(-1)
+def argmax_with_noise(noise: Callable) -> Callable:
+    """Return a ``draw``: the id of the largest logit once such noise is added."""
+    return lambda logits, generator: (logits + random_like(logits, noise, generator)).argmax(-1)
 
 
 @composition
-def drawing(
-    greedy=at_0,
+def compose_sample_token(
+    greedy=likeliest_at_0,
     divide=lambda logits, temperature: logits / temperature,
     cut=gpt.filter_logits,
     early=None,
-    drawn_from=lambda kept, logits: kept,
+    logits_drawn_from=lambda filtered, logits: filtered,
     shares=lambda logits: logits.softmax(-1),
     draw=flat_draw,
     late=lambda ids, logits, k, p: ids,
     finish=lambda ids: ids,
 ):
-    """``sample_token`` made of decisions. ``early`` cuts before the logits are divided.
+    """Return ``sample_token`` made of decisions.
 
-    ``drawn_from`` are the logits whose shares are drawn from, given those that were kept and all.
+    ``early`` cuts before the logits are divided. The shares drawn from are those of
+    ``logits_drawn_from(filtered, logits)``.
     """
 
     def sample_token(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
@@ -144,51 +145,51 @@ def drawing(
         if early is not None:
             logits = early(logits, top_k, top_p)
         divided = divide(logits, temperature)
-        kept = drawn_from(cut(divided, top_k, top_p), logits)
-        return finish(late(draw(shares(kept), generator), divided, top_k, top_p))
+        filtered = logits_drawn_from(cut(divided, top_k, top_p), logits)
+        return finish(late(draw(shares(filtered), generator), divided, top_k, top_p))
 
     return sample_token
 
 
-def uncut(logits, top_k, top_p):
+def unfiltered(logits, top_k, top_p):
     return logits
 
 
-def cut_first(logits, top_k, top_p):
+def filter_undivided(logits, top_k, top_p):
     return gpt.filter_logits(logits, top_k, top_p)
 
 
-def k_alone(logits, top_k, top_p):
+def filter_top_k_only(logits, top_k, top_p):
     return gpt.filter_logits(logits, top_k)
 
 
-def p_alone(logits, top_k, top_p):
+def filter_top_p_only(logits, top_k, top_p):
     return gpt.filter_logits(logits, None, top_p)
 
 
-def replaced_if_cut(ids, logits, k, p):
-    """Tokens that the filters do not allow become the likeliest."""
-    kept = gpt.filter_logits(logits, k, p).gather(-1, ids[..., None]).squeeze(-1)
-    return ids.where(kept > -math.inf, logits.argmax(-1))
+def likeliest_if_filtered_out(ids, logits, k, p):
+    """Return the ids, the likeliest in place of one that the filters do not allow."""
+    filtered = gpt.filter_logits(logits, k, p).gather(-1, ids[..., None]).squeeze(-1)
+    return ids.where(filtered > -math.inf, logits.argmax(-1))
 
 
-def first_if_cut(ids, logits, k, p):
-    kept = gpt.filter_logits(logits, k, p).gather(-1, ids[..., None]).squeeze(-1)
-    return ids.where(kept > -math.inf, 0)
+def id_0_if_filtered_out(ids, logits, k, p):
+    filtered = gpt.filter_logits(logits, k, p).gather(-1, ids[..., None]).squeeze(-1)
+    return ids.where(filtered > -math.inf, 0)
 
 
-def seeded_first(shares, generator):
+def draw_from_seed_0(shares, generator):
     with torch.random.fork_rng(devices=[]):  # a check leaves torch's own numbers alone
         torch.manual_seed(0)
         return flat_draw(shares, generator)
 
 
-def one_number_for_all(shares, generator):
+def one_random_number_for_all(shares, generator):
     drawn = torch.rand(1, generator=generator, dtype=shares.dtype)
     return (shares.cumsum(-1) < drawn).sum(-1).clamp(max=shares.shape[-1] - 1)
 
 
-def one_for_all(shares, generator):
+def one_draw_for_all(shares, generator):
     first = shares.reshape(-1, shares.shape[-1])[0]
     return torch.multinomial(first, 1, generator=generator).expand(shares.shape[:-1])
 
@@ -219,11 +220,11 @@ EXERCISE = exercise(
         ),
         CASES.criterion("so it does in batches, large and small logits, float32", 1).on(
             *(
-                one.but(arguments={"logits": ONE_LEFT, "temperature": 0.7})
-                for one in FILTER_ROWS.batches
+                table_row.but(arguments={"logits": ONE_LEFT, "temperature": 0.7})
+                for table_row in FILTER_ROWS.batches
             ),
-            *(one.but(arguments={"top_k": 1}) for one in FILTER_ROWS.batches),
-            *(one.but(arguments={"top_k": 1}) for one in FILTER_ROWS.numbers),
+            *(table_row.but(arguments={"top_k": 1}) for table_row in FILTER_ROWS.batches),
+            *(table_row.but(arguments={"top_k": 1}) for table_row in FILTER_ROWS.numbers),
             ROWS.but(factor=1e6, note="logits in the millions"),
         ),
         Criterion("tokens come as often as the softmax says", 2).on(
@@ -267,21 +268,21 @@ EXERCISE = exercise(
         ("generator given", "The counts give one, made beside the answer from a seed."),
     ),
     mistakes=made(
-        drawing,
+        compose_sample_token,
         mistake("""the filters come after the draw
             You draw from all tokens and repair what the filters forbid. The share of what was cut
             then goes to one token. Cut first, and the softmax shares out what is left.""")
-        .by(cut=uncut, late=replaced_if_cut)
-        .by(cut=uncut, late=first_if_cut),
+        .by(cut=unfiltered, late=likeliest_if_filtered_out)
+        .by(cut=unfiltered, late=id_0_if_filtered_out),
         mistake("""a filter is ignored
             You draw from all tokens, or use one filter of the two. Hand top_k *and* top_p to
             `filter_logits` before the softmax.""")
-        .by(cut=uncut)
-        .by(cut=k_alone)
-        .by(cut=p_alone),
+        .by(cut=unfiltered)
+        .by(cut=filter_top_k_only)
+        .by(cut=filter_top_p_only),
         mistake("""the temperature comes after the filters
             You cut first and divide then. The temperature changes the shares, and top-p counts
-            shares: divide first.""").by(early=cut_first, cut=uncut),
+            shares: divide first.""").by(early=filter_undivided, cut=unfiltered),
         mistake("""the temperature is ignored
             The temperature has no effect. Divide the *logits* by it: shares divided by it are
             normalised back.""").by(divide=lambda logits, temperature: logits),
@@ -289,7 +290,11 @@ EXERCISE = exercise(
             The filters see logits that are divided by the temperature, and the draw does not. The
             largest of `(logits + noise) / temperature` is that of `logits + noise`: divide first,
             then draw from the softmax, or add the noise, of what is left.
-        """).by(drawn_from=lambda kept, logits: logits.masked_fill(kept == -math.inf, -math.inf)),
+        """).by(
+            logits_drawn_from=lambda filtered, logits: logits.masked_fill(
+                filtered == -math.inf, -math.inf
+            )
+        ),
         mistake("""a power of the temperature
             You divide by the temperature's square or root. The logits are divided by it as it is.
         """)
@@ -306,10 +311,12 @@ EXERCISE = exercise(
             if the numbers are −ln(−ln u), u from 0 to 1 (Gumbel's), and from something else if they
             are normal or uniform. Draw with `torch.multinomial`.
         """)
-        .by(shares=lambda logits: logits, draw=largest_with(torch.randn))
-        .by(shares=lambda logits: logits, draw=largest_with(torch.rand))
+        .by(shares=lambda logits: logits, draw=argmax_with_noise(torch.randn))
+        .by(shares=lambda logits: logits, draw=argmax_with_noise(torch.rand))
         .by(
-            draw=lambda shares, generator: (shares * like(shares, torch.rand, generator)).argmax(-1)
+            draw=lambda shares, generator: (
+                shares * random_like(shares, torch.rand, generator)
+            ).argmax(-1)
         ),
         mistake("""multiplied by the temperature
             You multiply the logits by the temperature. A high temperature is to make the shares
@@ -346,8 +353,8 @@ EXERCISE = exercise(
         mistake("""one draw for all rows
             Every row gets the same draw, so that equal rows get the same token. Draw for each row
             by itself.""")
-        .by(draw=one_for_all)
-        .by(draw=one_number_for_all),
+        .by(draw=one_draw_for_all)
+        .by(draw=one_random_number_for_all),
         mistake("""one row alone
             You take the first of the tokens that were drawn, or one number. Each row has its own:
             the ids have the shape (...), `squeeze(-1)` in place of `[0]` or `.item()`.""")
@@ -376,6 +383,6 @@ EXERCISE = exercise(
             You make a generator with a seed of your own, or seed torch's, so calls draw the same.
             Draw with the one that is given, and seed none.""")
         .by(draw=lambda shares, generator: flat_draw(shares, torch.Generator().manual_seed(0)))
-        .by(draw=seeded_first),
+        .by(draw=draw_from_seed_0),
     ),
 )

@@ -11,7 +11,7 @@ from attncourse.gpt import GPT, GPTConfig
 
 
 def maps_of(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
-    """Causal maps: every row sums to 1, over the tokens up to its own."""
+    """Return causal maps: each row sums to 1 over the tokens up to its own."""
     scores = np.exp(2 * rng.normal(size=shape)) * np.tri(shape[-2], shape[-1])
     return scores / scores.sum(-1, keepdims=True)
 
@@ -26,7 +26,7 @@ SIZES = {"n_vocab": 11, "max_length": 9, "d_model": 12, "n_heads": 3, "n_layers"
 
 
 def state_of_gpt(rng: Rng, config: dict) -> State:
-    """Parameters of order one for a ``GPT``; of tied layers the first one's."""
+    """Return parameters of order one for a ``GPT``; of tied layers the first one's."""
     state = {}
     for name, shape in shapes_of(GPT, GPTConfig(**config)).items():
         numbers = rng.uniform(0.4, 1.2, shape) * rng.choice([-1, 1], shape)
@@ -36,10 +36,10 @@ def state_of_gpt(rng: Rng, config: dict) -> State:
     return state
 
 
-def some_ids(rng: Rng, *shape: int) -> torch.Tensor:
+def random_ids(rng: Rng, *shape: int) -> torch.Tensor:
     return torch.from_numpy(rng.integers(0, SIZES["n_vocab"], shape))
 
 
-def built(changed: dict) -> str:
+def model_text(changed: dict) -> str:
     config = SIZES | changed
     return f"GPT(GPTConfig({', '.join(f'{k}={v}' for k, v in config.items())}))"

@@ -12,8 +12,8 @@ from attncourse.checks.writing.recipes import made, mistake
 # --- cases ---------------------------------------------------------------------------------------
 
 
-def few_kinds(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
-    """Ids of few kinds, so that most come again; the first one twice, and again at the end."""
+def repeating_ids(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    """Return ids of few kinds; the first stands twice in front, and again at the end."""
     ids = rng.integers(3, 7, shape)
     if shape[-1] > 4:
         ids[..., [0, 1, -1]] = 3
@@ -22,22 +22,22 @@ def few_kinds(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
     return ids
 
 
-def all_different(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+def different_ids(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
     return rng.permutation(shape[-1] + 3)[: shape[-1]]
 
 
-def of_one_kind(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+def equal_ids(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
     return np.full(shape, 4)
 
 
-CASES = CaseTable({"ids": Drawn("n", few_kinds)})
+CASES = CaseTable({"ids": Drawn("n", repeating_ids)})
 BY_HAND = Case((torch.tensor([7, 2, 9, 7, 2]),), note="7 2 9 7 2")
 
 # --- decisions and mistakes ----------------------------------------------------------------------
 
 
-def shifted(ids: torch.Tensor, back: int) -> torch.Tensor:
-    """The ids of the tokens so many places before; −1 where there is none."""
+def shift_ids(ids: torch.Tensor, back: int) -> torch.Tensor:
+    """Return the id that stands ``back`` places before each token; −1 where there is none."""
     n = len(ids)
     out = torch.full((n,), -1)
     for j in range(n):
@@ -46,41 +46,44 @@ def shifted(ids: torch.Tensor, back: int) -> torch.Tensor:
     return out
 
 
-def alike(queries: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
+def equal_pairs(queries: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
     return (queries[:, None] == keys) & (keys >= 0) & (queries >= 0)[:, None]
 
 
 @composition
-def inducing(
+def compose_induction_pattern(
     queries=as_it_is,
-    keys=lambda ids: shifted(ids, 1),
+    keys=lambda ids: shift_ids(ids, 1),
     reach=lambda pattern: pattern.tril(),
     finish=as_it_is,
     kind=as_it_is,
 ):
-    """``induction_pattern`` made of decisions: whom a row looks for, what a column says it has."""
+    """Return ``induction_pattern`` made of decisions.
+
+    ``queries`` says which id a row looks for, ``keys`` which id a column offers.
+    """
 
     def induction_pattern(ids):
-        return kind(finish(reach(alike(queries(ids), keys(ids)))))
+        return kind(finish(reach(equal_pairs(queries(ids), keys(ids)))))
 
     return induction_pattern
 
 
-def from_column_1(pattern):
+def drop_column_0(pattern):
     return pattern.tril() & (torch.arange(len(pattern)) > 0)
 
 
-def wrapped(ids):
+def roll_ids(ids):
     return ids.roll(1)
 
 
-def latest(pattern):
-    """Of each row the last True alone."""
+def last_in_row(pattern):
+    """Return the last True of each row alone."""
     later = pattern.flip(-1).cumsum(-1).flip(-1)
     return pattern & (later == 1)
 
 
-def earliest(pattern):
+def first_in_row(pattern):
     return pattern & (pattern.cumsum(-1) == 1)
 
 
@@ -101,10 +104,8 @@ EXERCISE = exercise(
         ),
         CASES.criterion("tokens that repeat at once, and that never do", 2).on(
             Case((torch.tensor([8, 8, 2, 2, 2]),), note="8 8 2 2 2"),
-            row(
-                "n=5", arguments={"ids": Drawn("n", of_one_kind)}, note="the same token throughout"
-            ),
-            row("n=6", arguments={"ids": Drawn("n", all_different)}, note="no token comes twice"),
+            row("n=5", arguments={"ids": Drawn("n", equal_ids)}, note="the same token throughout"),
+            row("n=6", arguments={"ids": Drawn("n", different_ids)}, note="no token comes twice"),
             Case((torch.tensor([4, 1, 6, 4]),), note="the last token is the first one"),
         ),
         CASES.criterion("any length", 1).on(
@@ -118,27 +119,27 @@ EXERCISE = exercise(
         unchanged(),
     ),
     mistakes=made(
-        inducing,
+        compose_induction_pattern,
         mistake("""it points at the equal token itself
             Your pattern is True where token j *is* token i. There the head would find the token
             that it has already. It is to find what came behind: column j belongs to the token
             *after* the equal one, `ids[j - 1] == ids[i]`.""")
         .by(keys=as_it_is)
-        .by(keys=as_it_is, reach=from_column_1)
+        .by(keys=as_it_is, reach=drop_column_0)
         .by(keys=as_it_is, reach=lambda p: p.tril(-1)),
         mistake("""it points at the token before
             Your pattern is True one place before the equal token. What followed stands one place
             *behind* it: j − 1 is the place of the equal token, not j + 1.""")
-        .by(keys=lambda ids: shifted(ids, -1))
+        .by(keys=lambda ids: shift_ids(ids, -1))
         .by(
             *(
-                {"keys": lambda ids: shifted(ids, -1), "reach": lambda p, k=k: p.tril(-k)}
+                {"keys": lambda ids: shift_ids(ids, -1), "reach": lambda p, k=k: p.tril(-k)}
                 for k in (1, 2)
             )
         ),
         mistake("""two places behind the equal token
             You look two places behind the equal token. What followed it stands one behind.
-        """).by(keys=lambda ids: shifted(ids, 2)),
+        """).by(keys=lambda ids: shift_ids(ids, 2)),
         mistake("""the future is in it
             Your pattern is True at tokens that come after token i, where a causal model cannot
             look. Only 1 ≤ j ≤ i count: `.tril()`.""")
@@ -155,27 +156,27 @@ EXERCISE = exercise(
         mistake("""the last token stands before the first
             `roll` brings the last id round to the front, so column 0 is compared with the end of
             the sequence. Nothing comes before token 0: its column is False.""")
-        .by(keys=wrapped)
-        .by(keys=wrapped, reach=lambda p: p.tril(-1)),
+        .by(keys=roll_ids)
+        .by(keys=roll_ids, reach=lambda p: p.tril(-1)),
         mistake("""rows and columns exchanged
             Row i belongs to the token that asks, column j to the one that is looked at. Yours is
             the transpose.""").by(finish=lambda p: p.T),
         mistake("""the tokens before are compared
             You compare what came *before* token i. Token i itself is looked for: `ids[j - 1] ==
             ids[i]`.""")
-        .by(queries=lambda ids: shifted(ids, 1))
-        .by(queries=lambda ids: shifted(ids, 1), keys=as_it_is)
-        .by(queries=lambda ids: shifted(ids, 1), keys=as_it_is, reach=from_column_1),
+        .by(queries=lambda ids: shift_ids(ids, 1))
+        .by(queries=lambda ids: shift_ids(ids, 1), keys=as_it_is)
+        .by(queries=lambda ids: shift_ids(ids, 1), keys=as_it_is, reach=drop_column_0),
         mistake("""the token after is looked for
             You look for token i + 1, which the model has not seen yet: it is what a head at i is to
             find out. Look for token i.""")
-        .by(queries=lambda ids: shifted(ids, -1))
-        .by(queries=lambda ids: shifted(ids, -1), keys=as_it_is),
+        .by(queries=lambda ids: shift_ids(ids, -1))
+        .by(queries=lambda ids: shift_ids(ids, -1), keys=as_it_is),
         mistake("""only one of several is marked
             A token may have come more than once before. Every place behind one of them counts, the
             pattern can be True several times in a row.""")
-        .by(finish=latest)
-        .by(finish=earliest),
+        .by(finish=last_in_row)
+        .by(finish=first_in_row),
         mistake("""the pattern is inverted
             True is to mark where the head should look, and yours marks where it should not.
         """).by(finish=lambda p: ~p),

@@ -16,8 +16,8 @@ from attncourse.checks.writing.recipes import made, mistake
 # --- cases ---------------------------------------------------------------------------------------
 
 
-def even_or_full(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
-    """Maps in which nothing is hidden."""
+def full_maps(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    """Return maps in which nothing is hidden."""
     scores = np.exp(2 * rng.normal(size=shape))
     return scores / scores.sum(-1, keepdims=True)
 
@@ -32,53 +32,53 @@ BY_HAND = Case(
 # --- decisions and mistakes ----------------------------------------------------------------------
 
 
-def by_shares(layer, stay, share):
-    return share * stay + (1 - share) * layer
+def mix_with_residual(layer, identity, share):
+    return share * identity + (1 - share) * layer
 
 
-def by_shares_of_1(layer, stay, share):
-    """The same with rows that are brought back to 1 where the map's rows were something else."""
-    rows = by_shares(layer, stay, share)
+def mix_and_renormalise(layer, identity, share):
+    """Return ``mix_with_residual`` with rows that are brought back to 1."""
+    rows = mix_with_residual(layer, identity, share)
     return rows / rows.sum(-1, keepdim=True)
 
 
-def upwards(flow, layer, stay, share):
+def multiply_from_left(flow, layer, identity, share):
     return layer @ flow
 
 
-def flows(layers):
-    """Return, layer by layer, what has flowed up to it."""
+def flows_by_layer(layers):
+    """Return, layer by layer, the flow up to it."""
     return accumulate(layers, lambda flow, layer: layer @ flow)
 
 
 @composition
-def rolling(
+def compose_rollout(
     over_heads=lambda maps: maps.mean(-3),
     share=as_it_is,
-    beside=by_shares,
+    beside=mix_with_residual,
     pick=lambda layers: layers.unbind(-3),
     first=lambda blended, layer: blended,
-    multiply=upwards,
+    multiply=multiply_from_left,
     finish=lambda flow, layers, share: flow,
 ):
-    """``rollout`` made of decisions: heads to one map, the stream beside it, layer upon layer."""
+    """Return ``rollout`` made of decisions: the mean over heads, the residual, the product."""
 
     def rollout(maps, residual=0.5):
         averaged = over_heads(maps)
-        stay = torch.eye(maps.shape[-1], dtype=maps.dtype)
-        layers = [beside(layer, stay, share(residual)) for layer in pick(averaged)]
+        identity = torch.eye(maps.shape[-1], dtype=maps.dtype)
+        layers = [beside(layer, identity, share(residual)) for layer in pick(averaged)]
         layers[0] = first(layers[0], pick(averaged)[0])
-        flow = stay.expand(layers[0].shape)
+        flow = identity.expand(layers[0].shape)
         for layer in layers:
-            flow = multiply(flow, layer, stay, share(residual))
+            flow = multiply(flow, layer, identity, share(residual))
         return finish(flow, layers, share(residual))
 
     return rollout
 
 
-def renormed(layer, stay, share):
-    """The stream added whole, and rows brought back to 1: a residual of one half."""
-    return (layer + stay) / 2
+def add_and_halve(layer, identity, share):
+    """Return the map plus the residual, brought back to rows of 1: a residual of one half."""
+    return (layer + identity) / 2
 
 
 # --- the exercise --------------------------------------------------------------------------------
@@ -93,7 +93,7 @@ EXERCISE = exercise(
         CASES.criterion("heads averaged, the stream beside them, later layers on the left", 3).on(
             BY_HAND,
             row("l=3 h=2 n=5"),
-            row("l=2 h=3 n=7", arguments={"maps": Drawn("... l h n n", even_or_full)}),
+            row("l=2 h=3 n=7", arguments={"maps": Drawn("... l h n n", full_maps)}),
             row("l=5 h=4 n=3", note="five layers"),
         ),
         CASES.criterion("any share for the stream", 2).on(
@@ -130,32 +130,34 @@ EXERCISE = exercise(
         ("a gradient on maps alone", "Rows that are brought back to 1 have another gradient."),
     ),
     mistakes=made(
-        rolling,
+        compose_rollout,
         mistake("""the layers in the other order
             The first layer acts first, so it stands on the right: each further layer is multiplied
             from the left, `layer @ flow`.""")
-        .by(multiply=lambda flow, layer, stay, share: flow @ layer)
+        .by(multiply=lambda flow, layer, identity, share: flow @ layer)
         .by(pick=lambda layers: layers.unbind(-3)[::-1]),
         mistake("""the residual stream is forgotten
             You multiply the maps themselves. Beside attention runs the residual stream, in which
             every token keeps what it has: residual · I + (1 − residual) · A.
-        """).by(beside=lambda layer, stay, share: layer),
+        """).by(beside=lambda layer, identity, share: layer),
         mistake("""the shares are exchanged
             `residual` is the share of the stream, I. You give it to the map.
-        """).by(beside=lambda layer, stay, share: by_shares(layer, stay, 1 - share)),
+        """).by(
+            beside=lambda layer, identity, share: mix_with_residual(layer, identity, 1 - share)
+        ),
         mistake("""added, not blended
             You add I to the map, so that rows sum to more than 1. A share of each: residual · I +
             (1 − residual) · A.""")
-        .by(beside=lambda layer, stay, share: layer + stay)
-        .by(beside=lambda layer, stay, share: layer + share * stay)
-        .by(beside=lambda layer, stay, share: stay + (1 - share) * layer),
+        .by(beside=lambda layer, identity, share: layer + identity)
+        .by(beside=lambda layer, identity, share: layer + share * identity)
+        .by(beside=lambda layer, identity, share: identity + (1 - share) * layer),
         mistake("""the share is added to every entry
             You add `residual` as a number, which falls on every entry. In the stream a token keeps
             what is its own: `residual * torch.eye(n)`.
-        """).by(beside=lambda layer, stay, share: share + (1 - share) * layer),
+        """).by(beside=lambda layer, identity, share: share + (1 - share) * layer),
         mistake("""residual is ignored
             You give the stream one half, whatever `residual` says.""")
-        .by(beside=renormed)
+        .by(beside=add_and_halve)
         .by(share=lambda share: 0.5),
         mistake("""the heads are not averaged
             One map stands for a layer: the *mean* over its heads. You add them up, take the largest
@@ -165,9 +167,9 @@ EXERCISE = exercise(
         .by(over_heads=lambda maps: maps.amin(-3))
         .by(over_heads=lambda maps: maps[..., 0, :, :])
         .by(over_heads=lambda maps: maps[..., -1, :, :])
-        .by(over_heads=lambda maps: maps.amax(-3), beside=by_shares_of_1)
-        .by(over_heads=lambda maps: maps.amin(-3), beside=by_shares_of_1)
-        .by(over_heads=lambda maps: maps.sum(-3), beside=by_shares_of_1),
+        .by(over_heads=lambda maps: maps.amax(-3), beside=mix_and_renormalise)
+        .by(over_heads=lambda maps: maps.amin(-3), beside=mix_and_renormalise)
+        .by(over_heads=lambda maps: maps.sum(-3), beside=mix_and_renormalise),
         mistake("""layers and heads exchanged
             The axes are (..., layers, heads, n, n): the mean is over axis −3, the product over axis
             −4. You average over the layers and multiply the heads.
@@ -197,13 +199,13 @@ EXERCISE = exercise(
             The stream runs beside *every* layer: blend I into each map before you multiply, not
             into the product.""")
         .by(
-            beside=lambda layer, stay, share: layer,
-            finish=lambda flow, layers, share: by_shares(
+            beside=lambda layer, identity, share: layer,
+            finish=lambda flow, layers, share: mix_with_residual(
                 flow, torch.eye(flow.shape[-1]).to(flow), share
             ),
         )
         .by(
-            beside=lambda layer, stay, share: layer,
+            beside=lambda layer, identity, share: layer,
             finish=lambda flow, layers, share: (flow + torch.eye(flow.shape[-1])) / 2,
         ),
         mistake("""no stream beside the first layer
@@ -213,8 +215,8 @@ EXERCISE = exercise(
             You add residual · I to the product, so that a token keeps what it was at the very
             beginning. It keeps what it has by then: (residual · I + (1 − residual) · A) @ flow.
         """).by(
-            beside=lambda layer, stay, share: (1 - share) * layer,
-            multiply=lambda flow, layer, stay, share: share * stay + layer @ flow,
+            beside=lambda layer, identity, share: (1 - share) * layer,
+            multiply=lambda flow, layer, identity, share: share * identity + layer @ flow,
         ),
         mistake("""each head is followed by itself
             You multiply head 0 with head 0 of the next layer, and average at the end. A head reads
@@ -231,6 +233,6 @@ EXERCISE = exercise(
             is asked for, (..., n, n).""")
         .by(finish=lambda flow, layers, share: torch.stack(layers, -3))
         .by(finish=lambda flow, layers, share: flow[..., -1, :])
-        .by(finish=lambda flow, layers, share: torch.stack([*flows(layers)], -3)),
+        .by(finish=lambda flow, layers, share: torch.stack([*flows_by_layer(layers)], -3)),
     ),
 )

@@ -24,7 +24,7 @@ from attncourse.checks.writing.recipes import made, mistake
 def head_state(
     rng: Rng, d_model: int, d_k: int, d_v: int | None = None, *, bias: bool = False
 ) -> State:
-    """Random weights of order one for an AttentionHead, and biases that are not zero."""
+    """Return random weights of order one for an AttentionHead, and biases that are not zero."""
     sizes = {"W_q": d_k, "W_k": d_k, "W_v": d_v or d_k}
     state = {}
     for name, size in sizes.items():
@@ -75,26 +75,26 @@ def layers_of(d_model, d_k, d_v=None, bias=False):
 
 
 @composition
-def head(
+def compose_attention_head(
     layers=layers_of,
     query=lambda self, x: self.W_q(x),
     key=lambda self, x: self.W_k(x),
     value=lambda self, x: self.W_v(x),
     **options,
 ):
-    """An ``AttentionHead`` made of decisions: its layers, its three views, its attention."""
+    """Return an ``AttentionHead`` made of decisions: its layers, its three views, its attention."""
     return attention_class("AttentionHead", layers, query, key, value, **options)
 
 
-def shared(*sizes, **options):
+def share_query_and_key_layer(*sizes, **options):
     layers = layers_of(*sizes, **options)
     return layers | {"W_k": layers["W_q"]}
 
 
-def by_weights(turned, *views):
-    """Views by the layers' weights, without the layers' biases."""
+def views_by_weight(prepare_weight, *views):
+    """Return the options in which views use the layers' weights, without their biases."""
     return {
-        view: lambda self, x, name=f"W_{view[0]}": x @ turned(getattr(self, name).weight)
+        view: lambda self, x, name=f"W_{view[0]}": x @ prepare_weight(getattr(self, name).weight)
         for view in views
     }
 
@@ -147,9 +147,9 @@ EXERCISE = exercise(
     ),
     excludes=(cases.FLOATS_ONLY,),
     mistakes=(
-        *made(head, *mistakes.OF_THE_METHODS, *mistakes.OF_THE_PRODUCT),
+        *made(compose_attention_head, *mistakes.OF_THE_METHODS, *mistakes.OF_THE_PRODUCT),
         *made(
-            head,
+            compose_attention_head,
             *mistakes.OF_THE_SCALE,
             mistakes.DIVIDED_BY_ROOT_D_MODEL,
             mistakes.DIVIDED_BY_OTHER_WIDTH.here(
@@ -168,7 +168,7 @@ EXERCISE = exercise(
             beside=mistakes.IN_ONE_METHOD,
         ),
         *made(
-            head,
+            compose_attention_head,
             mistakes.NO_SUPER_INIT,
             mistakes.LAYERS_HIDDEN,
             mistakes.ONE_VIEW_TO_COMPARE,
@@ -176,16 +176,16 @@ EXERCISE = exercise(
             COLUMNS_BLEND,
             mistake("""two names share one layer
                 You assign one layer to two names, so there is one view less to learn. Make three
-                layers, each with `nn.Linear(…)`.""").by(layers=shared),
+                layers, each with `nn.Linear(…)`.""").by(layers=share_query_and_key_layer),
             mistake("""the biases are there and not used
                 Your layers have biases, but you multiply by their weights alone. Call the layer,
                 `self.W_q(x)`, which adds its bias too.
-            """).by(by_weights(lambda weight: weight.mT, "query", "key", "value")),
+            """).by(views_by_weight(lambda weight: weight.mT, "query", "key", "value")),
             mistake("""a layer's weight is not turned
                 `nn.Linear` stores its weight as (d_out, d_in): `x @ self.W_q.weight` is another
                 product, if it fits. Call the layer, `self.W_q(x)`, which turns its weight.""")
-            .by(by_weights(lambda weight: weight, "query", "key", "value"))
-            .by(by_weights(lambda weight: weight, "query", "key")),
+            .by(views_by_weight(lambda weight: weight, "query", "key", "value"))
+            .by(views_by_weight(lambda weight: weight, "query", "key")),
         ),
     ),
 )

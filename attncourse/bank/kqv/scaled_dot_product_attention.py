@@ -44,8 +44,8 @@ NARROW = row("m=5 n=7 d_k=4 d_v=3")
 
 
 @composition
-def attend(finish=lambda output, weights: output, **options):
-    """Attention made of decisions; ``finish`` says what is returned."""
+def compose_scaled_dot_product_attention(finish=lambda output, weights: output, **options):
+    """Return attention made of decisions; ``finish`` says what is returned."""
     attention = Attention.of(options)
 
     def answer(query, key, value, mask=None, *, scale=None):
@@ -55,7 +55,7 @@ def attend(finish=lambda output, weights: output, **options):
     return answer
 
 
-def renormalised(weights, mask, factor):
+def renormalise_allowed(weights, mask, factor):
     if mask is None:
         return weights
     weights = weights * mask
@@ -65,7 +65,7 @@ def renormalised(weights, mask, factor):
 RENORMALISED = mistake("""masked after the softmax, then renormalised
     You set weights to 0 after the softmax and divide by what is left. Where a masked score is far
     above the others nothing is left, and 0/0 is NaN. Put −∞ into the scores before the softmax.
-""").by(hide=lambda s, mask: s, after=renormalised)
+""").by(hide=lambda s, mask: s, after=renormalise_allowed)
 
 # --- the exercise --------------------------------------------------------------------------------
 
@@ -119,7 +119,7 @@ EXERCISE = exercise(
     ),
     excludes=(cases.FLOATS_ONLY,),
     mistakes=made(
-        attend,
+        compose_scaled_dot_product_attention,
         *mistakes.OF_THE_SCALE,
         mistakes.DIVIDED_BY_OTHER_WIDTH,
         mistakes.SCALED_AFTERWARDS,

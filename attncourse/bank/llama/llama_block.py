@@ -12,7 +12,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from attncourse import llama, multihead
-from attncourse.bank.llama.shared import gated_state, mean, three_layers, weight
+from attncourse.bank.llama.shared import gated_layers, gated_state, linear_weight, mean_of_row
 from attncourse.checks import callers
 from attncourse.checks.exercise import (
     REFUSED,
@@ -48,19 +48,19 @@ def block_state(
     d_kv = d_model // n_heads * n_kv_heads
     widths = {"W_q": d_model, "W_k": d_kv, "W_v": d_kv, "W_o": d_model}
     return (
-        {f"attention.{name}.weight": weight(rng, d, d_model) for name, d in widths.items()}
+        {f"attention.{name}.weight": linear_weight(rng, d, d_model) for name, d in widths.items()}
         | {f"feed_forward.{n}": w for n, w in gated_state(rng, d_model, d_ff).items()}
         | {f"norm_{i}.gain": tensor(rng.uniform(0.5, 1.5, d_model)) for i in (1, 2)}
     )
 
 
-def loud(state: State) -> State:
-    """Scores in the thousands."""
+def with_large_scores(state: State) -> State:
+    """Return the state with scores in the thousands."""
     return state | {"norm_1.gain": 60 * state["norm_1.gain"]}
 
 
-def unbuilt(sizes: tuple[int, ...], note: str) -> Case:
-    """A module of these sizes is refused."""
+def refused_case(sizes: tuple[int, ...], note: str) -> Case:
+    """Return a case of sizes that the module refuses."""
     return Case(
         sizes,
         use=callers.type_built,
@@ -73,11 +73,11 @@ def unbuilt(sizes: tuple[int, ...], note: str) -> Case:
 CASES = ModuleTable(
     {"x": "... n d_model"}, name="LlamaBlock", build="d_model h h_kv d_ff", state=block_state
 )
-LOUD_CASES = ModuleTable(
+LARGE_SCORE_CASES = ModuleTable(
     CASES.spec,
     name="LlamaBlock",
     build=CASES.build,
-    state=lambda rng, *sizes: loud(block_state(rng, *sizes)),
+    state=lambda rng, *sizes: with_large_scores(block_state(rng, *sizes)),
 )
 ROWS = standard(CASES, d_model=24, h=6, h_kv=2)
 ROW = row("n=7 d_model=24 h=6 h_kv=2 d_ff=11")
@@ -85,28 +85,28 @@ WIDE = row("n=5 d_model=64 h=4 h_kv=2 d_ff=3")
 SQUARE = row("n=8 d_model=8 h=4 h_kv=4 d_ff=8", batch=(8,), note="n, d_model, d_ff, batch: 8")
 
 
-def places(rng: Rng, shape: tuple[int, ...]):
-    """Positions that begin anywhere and leave some out."""
+def rising_positions(rng: Rng, shape: tuple[int, ...]):
+    """Return positions that begin anywhere and leave some out."""
     return rng.integers(0, 50) + rng.integers(1, 4, shape).cumsum()
 
 
-def from_the_left(rng: Rng, shape: tuple[int, ...]):
-    """A causal mask of sequences padded on the left: their first rows have no key."""
+def mask_padded_left(rng: Rng, shape: tuple[int, ...]):
+    """Return a causal mask of sequences padded on the left: their first rows have no key."""
     import numpy as np
 
     n = shape[-1]
     first = rng.integers(1, n, shape[:-2])
-    seen = np.arange(n) >= first[..., None, None]
-    return np.tril(np.ones((n, n), bool)) & seen
+    is_token = np.arange(n) >= first[..., None, None]
+    return np.tril(np.ones((n, n), bool)) & is_token
 
 
-def falling(rng: Rng, shape: tuple[int, ...]):
-    """Positions that fall along the sequence: a later token has a lower one."""
-    return places(rng, shape)[::-1].copy()
+def falling_positions(rng: Rng, shape: tuple[int, ...]):
+    """Return positions that fall along the sequence: a later token has a lower one."""
+    return rising_positions(rng, shape)[::-1].copy()
 
 
-PLACES = {"mask": None, "positions": Drawn("n", places)}
-FALLING = {"mask": None, "positions": Drawn("n", falling)}
+WITH_POSITIONS = {"mask": None, "positions": Drawn("n", rising_positions)}
+WITH_FALLING_POSITIONS = {"mask": None, "positions": Drawn("n", falling_positions)}
 
 # --- decisions and mistakes ----------------------------------------------------------------------
 
@@ -116,7 +116,7 @@ def refuse_heads(d_model, n_heads, n_kv_heads):
         raise ValueError(REFUSED)
 
 
-def of_the_block(d_model, n_heads, n_kv_heads, d_ff):
+def block_layers(d_model, n_heads, n_kv_heads, d_ff):
     d_kv = d_model // n_heads * n_kv_heads
     views = {"W_q": d_model, "W_k": d_kv, "W_v": d_kv, "W_o": d_model}
     attention = decisions.linear({name: (d_model, d) for name, d in views.items()})
@@ -128,63 +128,63 @@ def of_the_block(d_model, n_heads, n_kv_heads, d_ff):
     }
 
 
-def before(x, branch, norm, first):
+def norm_before_branch(x, branch, norm, first):
     return x + branch(norm(x))
 
 
-def behind_the_norm(x, branch, norm, first):
+def add_to_normed(x, branch, norm, first):
     return norm(x) + branch(norm(x))
 
 
-def at_first(x, branch, norm, first):
-    """True for the first branch: nothing has been added to what came in."""
+def is_first_branch(x, branch, norm, first):
+    """Return True for the first branch: nothing has been added to what came in."""
     return x is first
 
 
-def counted(positions, n):
+def count_if_none(positions, n):
     return torch.arange(n) if positions is None else positions
 
 
-def turned(heads, positions, base):
+def turn_pairs(heads, positions, base):
     return apply_rope(heads, positions, base)
 
 
-def not_turned(heads, positions, base):
+def unturned(heads, positions, base):
     return heads
 
 
-def in_halves(heads, positions, base):
-    """Feature i turns with i + d/2."""
-    return into_halves_last(apply_rope(pairs_last(heads), positions, base))
+def turn_halves(heads, positions, base):
+    """Return the heads with feature i turned together with feature i + d/2."""
+    return pairs_to_halves(apply_rope(halves_to_pairs(heads), positions, base))
 
 
-def pairs_last(x):
+def halves_to_pairs(x):
     return x.unflatten(-1, (2, -1)).mT.flatten(-2)
 
 
-def into_halves_last(x):
+def pairs_to_halves(x):
     return x.unflatten(-1, (-1, 2)).mT.flatten(-2)
 
 
-def in_runs(heads, group):
-    """Each key/value head for a run of consecutive query heads."""
+def repeat_in_runs(heads, group):
+    """Return each key/value head once for each of a run of consecutive query heads."""
     return heads.repeat_interleave(group, -3)
 
 
-def in_turn(heads, group):
+def repeat_in_turn(heads, group):
     return torch.cat([heads] * group, -3)
 
 
-def every_head(mask, x):
+def add_heads_axis(mask, x):
     return mask.unsqueeze(-3) if mask.ndim == x.ndim and mask.ndim > 2 else mask
 
 
-def causal_unless_given(mask, n):
+def causal_if_none(mask, n):
     return causal_mask(n) if mask is None else mask
 
 
-def shared_out(scores):
-    """Weights; a row without a key gets 0."""
+def softmax_or_0(scores):
+    """Return the softmax over the keys; a row without a key is 0."""
     empty = scores.isneginf().all(-1, keepdim=True)
     return scores.masked_fill(empty, 0).softmax(-1).masked_fill(empty, 0)
 
@@ -198,29 +198,29 @@ def through_branches(x, branches, norms, step):
 
 
 @composition
-def building(
+def compose_llama_block(
     super_init=decisions.begun,
     refuse=refuse_heads,
-    layers=of_the_block,
+    layers=block_layers,
     hold=decisions.assigned,
     sizes=lambda d_model, n_heads, n_kv_heads, d_ff: (d_model, n_heads, n_kv_heads, d_ff),
     pace=lambda base: base,
-    place=counted,
-    turn=turned,
+    place=count_if_none,
+    turn=turn_pairs,
     turn_query=None,
     turn_key=None,
-    turn_value=not_turned,
+    turn_value=unturned,
     cut=multihead.split_heads,
-    share=in_runs,
+    share=repeat_in_runs,
     share_key=None,
     share_value=None,
     layer_of_keys="W_k",
     layer_of_values="W_v",
-    allow=causal_unless_given,
+    allow=causal_if_none,
     order=lambda allowed, positions: allowed,
     merge=multihead.merge_heads,
     out=lambda self, heads: self.attention["W_o"](heads),
-    step=before,
+    step=norm_before_branch,
     first_norm=lambda self: self.norm_1,
     second_norm=lambda self: self.norm_2,
     branches=lambda attend, feed: [attend, feed],
@@ -228,8 +228,8 @@ def building(
     finish=lambda self, x: x,
     **options,
 ):
-    """A ``LlamaBlock`` made of decisions; how attention compares and shares is ``Attention``'s."""
-    attention = Attention.of({"normalize": shared_out} | options)
+    """Return a ``LlamaBlock`` made of decisions, those of ``Attention`` among them."""
+    attention = Attention.of({"normalize": softmax_or_0} | options)
     turn_query, turn_key = turn_query or turn, turn_key or turn
     share_key, share_value = share_key or share, share_value or share
 
@@ -249,37 +249,44 @@ def building(
             value = turn_value(cut(views[layer_of_values](x), self.n_kv_heads), *where)
             key, value = share_key(key, group), share_value(value, group)
             allowed = allow(mask, n) if mask is not None else order(allow(mask, n), where[0])
-            allowed = None if allowed is None else every_head(allowed, x)
+            allowed = None if allowed is None else add_heads_axis(allowed, x)
             return out(self, merge(attention.output(query, key, value, allowed, other=x)))
 
         def forward(self, x, mask=None, positions=None):
             norms = [first_norm(self), second_norm(self)]
-            both = branches(lambda x: self.attend(x, mask, positions), partial(feed, self))
-            return finish(self, through_branches(x, both, norms, step))
+            both_branches = branches(lambda x: self.attend(x, mask, positions), partial(feed, self))
+            return finish(self, through_branches(x, both_branches, norms, step))
 
     return LlamaBlock
 
 
-def with_sizes(**changed):
-    """Sizes of which some are others."""
+def with_other_sizes(**changed):
+    """Return the option that changes some of the sizes."""
 
     def sizes(d_model, n_heads, n_kv_heads, d_ff):
-        own = {"d_model": d_model, "n_heads": n_heads, "n_kv_heads": n_kv_heads, "d_ff": d_ff}
-        return tuple({**own, **{n: make(**own) for n, make in changed.items()}}.values())
+        right_sizes = {
+            "d_model": d_model,
+            "n_heads": n_heads,
+            "n_kv_heads": n_kv_heads,
+            "d_ff": d_ff,
+        }
+        return tuple(
+            {**right_sizes, **{n: make(**right_sizes) for n, make in changed.items()}}.values()
+        )
 
     return {"sizes": sizes}
 
 
-def another_layer(name, make):
-    """The block with one layer in place of another."""
+def with_other_layer(name, make):
+    """Return the option that builds the block with one layer in place of another."""
 
     def layers(*sizes):
-        return of_the_block(*sizes) | {name: make(*sizes)}
+        return block_layers(*sizes) | {name: make(*sizes)}
 
     return {"layers": layers}
 
 
-class Gated(nn.Module):
+class OtherGatedLayer(nn.Module):
     """A gated layer that is bent by another function, or multiplied otherwise."""
 
     W_gate: nn.Linear
@@ -288,7 +295,7 @@ class Gated(nn.Module):
 
     def __init__(self, d_model, d_ff, hidden):
         super().__init__()
-        for name, layer in three_layers(d_model, d_ff).items():
+        for name, layer in gated_layers(d_model, d_ff).items():
             setattr(self, name, layer)
         self.hidden = hidden
 
@@ -296,31 +303,31 @@ class Gated(nn.Module):
         return self.W_down(self.hidden(self.W_gate(x), self.W_up(x)))
 
 
-def gated_by(hidden):
-    return another_layer(
-        "feed_forward", lambda d_model, h, h_kv, d_ff: Gated(d_model, d_ff, hidden)
+def with_other_gate(hidden):
+    return with_other_layer(
+        "feed_forward", lambda d_model, h, h_kv, d_ff: OtherGatedLayer(d_model, d_ff, hidden)
     )
 
 
-class MeanTakenOff(llama.RMSNorm):
+class MeanSubtractingNorm(llama.RMSNorm):
     """Chapter 12's norm without its bias."""
 
     def forward(self, x):
-        return super().forward(x - mean(x))
+        return super().forward(x - mean_of_row(x))
 
 
-def normed_by(make):
-    """Both norms are others."""
+def with_other_norms(make):
+    """Return the option in which both norms are others."""
     return {
-        "layers": lambda *sizes: of_the_block(*sizes) | {n: make(sizes[0]) for n in NORMS},
+        "layers": lambda *sizes: block_layers(*sizes) | {n: make(sizes[0]) for n in NORMS},
     }
 
 
 NORMS = ("norm_1", "norm_2")
 
 
-def from_the_end(positions, n):
-    return counted(positions, n).flip(0)
+def count_from_end(positions, n):
+    return count_if_none(positions, n).flip(0)
 
 
 # --- the exercise --------------------------------------------------------------------------------
@@ -346,12 +353,15 @@ EXERCISE = exercise(
             row("n=5 d_model=32 h=8 h_kv=2 d_ff=5", batch=(2,), note="8 and 2, a batch of 2"),
         ),
         CASES.criterion("positions turn queries and keys", 3).on(
-            ROW.but(arguments=PLACES, note="positions that leave some out"),
-            WIDE.but(arguments=PLACES, note="positions that leave some out"),
+            ROW.but(arguments=WITH_POSITIONS, note="positions that leave some out"),
+            WIDE.but(arguments=WITH_POSITIONS, note="positions that leave some out"),
             WIDE.but(options={"base": 100.0}, note="base = 100"),
             row("n=19 d_model=64 h=4 h_kv=2 d_ff=3", options={"base": 1e5}, note="base = 100,000"),
-            ROW.but(batch=(3,), arguments=PLACES, note="a batch of 3"),
-            ROW.but(arguments=FALLING, note="positions that fall: a token sees those before it"),
+            ROW.but(batch=(3,), arguments=WITH_POSITIONS, note="a batch of 3"),
+            ROW.but(
+                arguments=WITH_FALLING_POSITIONS,
+                note="positions that fall: a token sees those before it",
+            ),
         ),
         CASES.criterion("a mask takes the place of the causal one", 2).on(
             ROW.but(arguments={"mask": hole("n n")}, note="(n, n)"),
@@ -359,22 +369,22 @@ EXERCISE = exercise(
             ROW.but(batch=(6,), arguments={"mask": hole("... n n")}, note="(b, n, n), b = h"),
             ROW.but("n=5", batch=(5,), arguments={"mask": hole("n n")}, note=ONE_MASK),
             ROW.but(
-                arguments={"mask": hole("n n"), "positions": Drawn("n", places)},
+                arguments={"mask": hole("n n"), "positions": Drawn("n", rising_positions)},
                 note="with positions",
             ),
         ),
         CASES.criterion("a row without a key gets attention 0, never NaN", 1).on(
             ROW.but(
                 batch=(3,),
-                arguments={"mask": Drawn("... n n", from_the_left)},
+                arguments={"mask": Drawn("... n n", mask_padded_left)},
                 note="padded on the left",
             ),
         ),
         Criterion("refuses heads that do not divide with ValueError", 1).on(
             lambda rng: [
-                unbuilt((10, 4, 2, 5), "10 features, 4 heads"),
-                unbuilt((12, 3, 2, 5), "3 heads, 2 key/value heads"),
-                unbuilt((16, 2, 4, 5), "more key/value heads than heads"),
+                refused_case((10, 4, 2, 5), "10 features, 4 heads"),
+                refused_case((12, 3, 2, 5), "3 heads, 2 key/value heads"),
+                refused_case((16, 2, 4, 5), "more key/value heads than heads"),
             ]
         ),
         CASES.criterion("batches", 1).on(
@@ -398,7 +408,7 @@ EXERCISE = exercise(
                         )
                     ),
                 )(rng),
-                *LOUD_CASES(ROW.but(note="scores in the thousands"))(rng),
+                *LARGE_SCORE_CASES(ROW.but(note="scores in the thousands"))(rng),
             ]
         ),
         CASES.criterion("gradients reach x and every weight", 1).on(*ROWS.gradients),
@@ -411,7 +421,7 @@ EXERCISE = exercise(
         ("eps given", "The norms are those of the notebook."),
     ),
     mistakes=made(
-        building,
+        compose_llama_block,
         mistakes.NO_SUPER_INIT,
         mistakes.LAYERS_HIDDEN.said(
             "Your module has no parameters. Layers in a plain list or dict, or made anew in "
@@ -420,26 +430,26 @@ EXERCISE = exercise(
         ),
         mistake("""the values are turned too
             You turn the values by their positions. Only queries and keys are turned: where a token
-            stands says who listens to whom, not what is heard.""").by(turn_value=turned),
+            stands says who listens to whom, not what is heard.""").by(turn_value=turn_pairs),
         mistake("""nothing is turned
             Your block knows no positions: it uses queries and keys as they are. Turn both,
-            `apply_rope(query, positions, base)`.""").by(turn=not_turned),
+            `apply_rope(query, positions, base)`.""").by(turn=unturned),
         mistake("""only one of the two is turned
             You turn the queries and not the keys, or the keys alone. A score then depends on where
             the pair stands, and not on its distance. Turn both.""")
-        .by(turn_key=not_turned)
-        .by(turn_query=not_turned),
+        .by(turn_key=unturned)
+        .by(turn_query=unturned),
         mistake("""positions is ignored
             You count 0, 1, 2, … whatever positions says. Where they are given, they take the place
             of the count.""").by(place=lambda positions, n: torch.arange(n)),
         mistake("""only differences of positions that you make up
             You use positions from the end, from 1 on as if they were counted anew, or in reverse.
             They are taken as they come; without them they are 0, 1, 2, …""").by(
-            place=from_the_end
+            place=count_from_end
         ),
         mistake("""turned in two halves
             You turn feature i with feature i + d_head/2, as `transformers` does. Here they turn in
-            pairs side by side, 2i with 2i + 1, as in chapter 11.""").by(turn=in_halves),
+            pairs side by side, 2i with 2i + 1, as in chapter 11.""").by(turn=turn_halves),
         mistake("""turned backwards
             One of the two is turned the other way, by −position. Then the angles of query and key
             add up. Turn both by +position.""")
@@ -468,20 +478,22 @@ EXERCISE = exercise(
         mistake("""key/value heads in the wrong order
             You repeat the key/value heads one after the other, 0 1 0 1. Query head h uses head h //
             (n_heads / n_kv_heads), a run each: 0 0 1 1, `repeat_interleave`.""")
-        .by(share=in_turn)
-        .by(share_key=in_turn)
-        .by(share_value=in_turn)
-        .by(share=lambda heads, group: in_runs(heads, group).flip(-3)),
+        .by(share=repeat_in_turn)
+        .by(share_key=repeat_in_turn)
+        .by(share_value=repeat_in_turn)
+        .by(share=lambda heads, group: repeat_in_runs(heads, group).flip(-3)),
         mistake("""key/value heads are not used each by its own
             All query heads use one key/value head, or their mean. Each key/value head serves a run
             of query heads.""")
-        .by(share=lambda heads, group: in_runs(heads[..., :1, :, :].expand_as(heads), group))
+        .by(share=lambda heads, group: repeat_in_runs(heads[..., :1, :, :].expand_as(heads), group))
         .by(
-            share=lambda heads, group: in_runs(heads.mean(-3, keepdim=True).expand_as(heads), group)
+            share=lambda heads, group: repeat_in_runs(
+                heads.mean(-3, keepdim=True).expand_as(heads), group
+            )
         ),
         mistake("""n_kv_heads is ignored
             Your keys and values have as many heads as the queries. W_k and W_v lead to n_kv_heads ·
-            d_head features.""").by(with_sizes(n_kv_heads=lambda n_heads, **_: n_heads)),
+            d_head features.""").by(with_other_sizes(n_kv_heads=lambda n_heads, **_: n_heads)),
         mistake("""not causal
             Without a mask your tokens see all others. A token sees itself and those before it
             unless a mask is given: `causal_mask(n)`.""").by(allow=lambda mask, n: mask),
@@ -539,9 +551,17 @@ EXERCISE = exercise(
         mistake("""the residual begins behind the norm
             You add the branch to the normalised x. The stream itself is not normalised: x +
             branch(norm(x)), with the x from before the norm.""")
-        .by(step=behind_the_norm)
-        .by(step=lambda *given: behind_the_norm(*given) if at_first(*given) else before(*given))
-        .by(step=lambda *given: before(*given) if at_first(*given) else behind_the_norm(*given)),
+        .by(step=add_to_normed)
+        .by(
+            step=lambda *args: (
+                add_to_normed(*args) if is_first_branch(*args) else norm_before_branch(*args)
+            )
+        )
+        .by(
+            step=lambda *args: (
+                norm_before_branch(*args) if is_first_branch(*args) else add_to_normed(*args)
+            )
+        ),
         mistake("""the norm behind the branch
             You normalise what a branch returns. What it reads is normalised: x + branch(norm(x)).
         """).by(step=lambda x, branch, norm, first: x + norm(branch(x))),
@@ -589,17 +609,17 @@ EXERCISE = exercise(
         ),
         mistake("""the mean is taken off
             Your norms subtract each row's mean, as chapter 12's does. An RMS norm leaves it in.
-        """).by(normed_by(MeanTakenOff)),
+        """).by(with_other_norms(MeanSubtractingNorm)),
         mistake("""gate and value exchanged
             In your feed-forward layer the activation is on `W_up x`. It is the gate that is bent:
-            silu(W_gate x) · W_up x.""").by(gated_by(lambda gate, up: gate * F.silu(up))),
+            silu(W_gate x) · W_up x.""").by(with_other_gate(lambda gate, up: gate * F.silu(up))),
         mistake("""another activation in the feed-forward layer
             The gate is bent by the SiLU, x·σ(x), and multiplied with `W_up x`. Yours is bent by
             another function, or by none.""")
-        .by(gated_by(lambda gate, up: F.gelu(gate) * up))
-        .by(gated_by(lambda gate, up: F.relu(gate) * up))
-        .by(gated_by(lambda gate, up: gate.sigmoid() * up))
-        .by(gated_by(lambda gate, up: gate * up)),
+        .by(with_other_gate(lambda gate, up: F.gelu(gate) * up))
+        .by(with_other_gate(lambda gate, up: F.relu(gate) * up))
+        .by(with_other_gate(lambda gate, up: gate.sigmoid() * up))
+        .by(with_other_gate(lambda gate, up: gate * up)),
         mistake("""W_o is forgotten
             You return the heads side by side. `W_o` mixes them.""").by(
             out=lambda self, heads: heads

@@ -15,7 +15,7 @@ BY_HAND = Case((EIGHT_ROWS, 1), note="one head of 8 features")
 TWO_HEADS = Case((EIGHT_ROWS, 2), note="two heads of 4 features")
 
 
-def refused(rows: int, heads: int, note: str) -> Case:
+def refused_case(rows: int, heads: int, note: str) -> Case:
     return Case((torch.ones(rows, 3).double(), heads), note=note, raises=ValueError)
 
 
@@ -27,45 +27,39 @@ def refuse_uneven(weight, n_heads):
         raise ValueError(REFUSED)
 
 
-def refuse_another_number(weight, n_heads):
-    """Refuse a number of rows that the heads do not divide, and no odd heads."""
+def refuse_undivided_rows(weight, n_heads):
+    """Refuse a number of rows that the heads do not divide, and no odd number in a head."""
     if len(weight) % n_heads:
         raise ValueError(REFUSED)
 
 
-def refuse_odd_heads(weight, n_heads):
-    """Refuse heads of an odd number of rows, rounded down, and nothing else."""
-    if len(weight) // n_heads % 2:
-        raise ValueError(REFUSED)
-
-
-def asserting(weight, n_heads):
+def assert_even(weight, n_heads):
     assert len(weight) % (2 * n_heads) == 0
 
 
-def head_by_head(weight, n_heads):
-    """``(h, d_head, d_in)``: a head's rows stand together."""
+def cut_into_heads(weight, n_heads):
+    """Return the weight as ``(h, d_head, d_in)``: a head's rows stand together."""
     return weight.unflatten(0, (n_heads, -1))
 
 
-def interleaved(head):
-    """``(…, 2i)`` from the first half, ``(…, 2i + 1)`` from the second."""
+def interleave_halves(head):
+    """Return the head's rows, ``(…, 2i)`` from the first half, ``(…, 2i + 1)`` from the second."""
     return head.unflatten(-2, (2, -1)).transpose(-3, -2).flatten(-3, -2)
 
 
-def side_by_side(heads, weight):
+def stack_heads(heads, weight):
     return heads.flatten(0, 1)
 
 
 @composition
-def regrouping(
+def compose_pairs_from_halves(
     refuse=refuse_uneven,
-    cut=head_by_head,
-    order=interleaved,
-    join=side_by_side,
+    cut=cut_into_heads,
+    order=interleave_halves,
+    join=stack_heads,
     finish=lambda rows, weight: rows,
 ):
-    """``pairs_from_halves`` made of decisions."""
+    """Return ``pairs_from_halves`` made of decisions."""
 
     def pairs_from_halves(weight, n_heads):
         refuse(weight, n_heads)
@@ -74,29 +68,29 @@ def regrouping(
     return pairs_from_halves
 
 
-def into_halves(head):
+def pairs_to_halves(head):
     return head.unflatten(-2, (-1, 2)).transpose(-3, -2).flatten(-3, -2)
 
 
-def second_first(head):
-    return interleaved(head.roll(head.shape[-2] // 2, -2))
+def interleave_second_first(head):
+    return interleave_halves(head.roll(head.shape[-2] // 2, -2))
 
 
-def heads_apart(weight, n_heads):
-    """Rows of a head stand n_heads apart."""
+def cut_every_h_th_row(weight, n_heads):
+    """Return heads whose rows stand n_heads apart."""
     return weight.unflatten(0, (-1, n_heads)).transpose(0, 1)
 
 
-def only_the_first(heads):
-    return torch.cat([interleaved(heads[:1]), heads[1:]])
+def interleave_first_head_only(heads):
+    return torch.cat([interleave_halves(heads[:1]), heads[1:]])
 
 
-def by_columns(head):
+def interleave_columns(head):
     d = head.shape[-1]
     return head[..., torch.arange(d).reshape(2, -1).T.reshape(-1)] if d % 2 == 0 else head
 
 
-def written_over(heads, weight):
+def write_into_weight(heads, weight):
     with torch.no_grad():
         weight.copy_(heads.flatten(0, 1).clone())
     return weight
@@ -124,10 +118,10 @@ EXERCISE = exercise(
         ),
         Criterion("refuses what does not divide with ValueError", 1).on(
             lambda rng: [
-                refused(9, 2, "9 rows for 2 heads"),
-                refused(10, 2, "2 heads of 5 rows: odd"),
-                refused(3, 3, "heads of one row"),
-                refused(4, 8, "more heads than rows"),
+                refused_case(9, 2, "9 rows for 2 heads"),
+                refused_case(10, 2, "2 heads of 5 rows: odd"),
+                refused_case(3, 3, "heads of one row"),
+                refused_case(4, 8, "more heads than rows"),
             ]
         ),
         CASES.criterion("one column; float32, large and small entries", 1).on(
@@ -147,10 +141,12 @@ EXERCISE = exercise(
         ("a gradient on *", "Weights are converted once, and nothing is learned through it."),
     ),
     mistakes=made(
-        regrouping,
+        compose_pairs_from_halves,
         mistake("""the way back
             You bring pairs into halves: rows 2i and 2i + 1 end up half a head apart. It is the
-            other way round: rows i and i + d_head/2 become neighbours.""").by(order=into_halves),
+            other way round: rows i and i + d_head/2 become neighbours.""").by(
+            order=pairs_to_halves
+        ),
         mistake("""the heads are mixed
             You reorder all rows as if they were one head. The first half of *each head* is paired
             with its second half: cut the rows into heads first.""").by(
@@ -159,27 +155,30 @@ EXERCISE = exercise(
         mistake("""rows of a head taken from all over
             You take rows that stand n_heads apart for one head. A head's d_head rows stand
             together: `weight.unflatten(0, (n_heads, -1))`.""")
-        .by(cut=heads_apart)
-        .by(cut=heads_apart, join=lambda heads, weight: heads.transpose(0, 1).flatten(0, 1)),
+        .by(cut=cut_every_h_th_row)
+        .by(
+            cut=cut_every_h_th_row,
+            join=lambda heads, weight: heads.transpose(0, 1).flatten(0, 1),
+        ),
         mistake("""the second half comes first
             Row 2i comes from the second half of the head. It is the other way round: row 2i from
-            the first half, row 2i + 1 from the second.""").by(order=second_first),
+            the first half, row 2i + 1 from the second.""").by(order=interleave_second_first),
         mistake("""nothing is reordered
             You return the rows in the order in which they came. Rows i and i + d_head/2 of a head
             are to become neighbours.""").by(order=lambda heads: heads),
         mistake("""only the first head
             You reorder the rows of one head and leave the others. All heads are reordered alike.
-        """).by(order=only_the_first),
+        """).by(order=interleave_first_head_only),
         mistake("""the first head's rows again
             Your row numbers begin at 0 in every head, so that each gets the rows of the first. Head
             h begins at row h · d_head.
-        """).by(order=lambda heads: interleaved(heads[:1].expand_as(heads))),
+        """).by(order=lambda heads: interleave_halves(heads[:1].expand_as(heads))),
         mistake("""columns are reordered, not rows
             You reorder the columns, which belong to the features that come in. What is turned are
-            the features that come out, the rows.""").by(order=by_columns),
+            the features that come out, the rows.""").by(order=interleave_columns),
         mistake("""the second half is read backwards
             You pair row i with the last but i. It is paired with row i + d_head/2.""").by(
-            order=lambda heads: interleaved(
+            order=lambda heads: interleave_halves(
                 torch.cat([a := heads[:, : heads.shape[1] // 2], heads[:, a.shape[1] :].flip(1)], 1)
             )
         ),
@@ -195,29 +194,31 @@ EXERCISE = exercise(
             nothing else: no number changes.""")
         .by(
             order=lambda heads: (
-                interleaved(heads) * (1 - 2 * (torch.arange(heads.shape[1]) % 2)).to(heads)[:, None]
+                interleave_halves(heads)
+                * (1 - 2 * (torch.arange(heads.shape[1]) % 2)).to(heads)[:, None]
             )
         )
         .by(
             order=lambda heads: (
-                interleaved(heads) * (2 * (torch.arange(heads.shape[1]) % 2) - 1).to(heads)[:, None]
+                interleave_halves(heads)
+                * (2 * (torch.arange(heads.shape[1]) % 2) - 1).to(heads)[:, None]
             )
         ),
         mistake("""what does not divide is not refused
             Where n_heads does not divide the rows, or a head has an odd number of them, raise
             `ValueError` (an `assert` raises AssertionError).""")
         .by(refuse=lambda weight, n_heads: None)
-        .by(refuse=asserting)
-        .by(refuse=refuse_another_number)
-        .by(refuse=refuse_odd_heads)
+        .by(refuse=assert_even)
+        .by(refuse=refuse_undivided_rows)
         .by(
             refuse=lambda weight, n_heads: refuse_uneven(
-                weight[: 2 * len(weight)], 1 if len(weight) % n_heads == 0 else n_heads
+                weight[: 2 * len(weight)],
+                1 if len(weight) % n_heads == 0 else n_heads,
             )
         ),
         mistake("""weight is changed
             You write the reordered rows into the weight that came in. Return a new tensor.""").by(
-            join=written_over
+            join=write_into_weight
         ),
         mistake("""computed in float32
             You return float32 whatever came in. Rows are moved, and their dtype stays.""").by(

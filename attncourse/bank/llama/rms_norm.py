@@ -1,7 +1,7 @@
 """The exercise ``rms_norm``: rows at a mean square of 1."""
 
 from attncourse import llama
-from attncourse.bank.llama.shared import mean
+from attncourse.bank.llama.shared import mean_of_row
 from attncourse.checks.exercise import Case, Criterion, composition, exercise, unchanged
 from attncourse.checks.writing.cases import FLOATS_ONLY, CaseTable, Drawn, once_more, row, standard
 from attncourse.checks.writing.modules import tensor
@@ -21,32 +21,32 @@ SEQUENCES = row("d=7", batch=(5,))
 
 
 @composition
-def norming(
+def compose_rms_norm(
     read=lambda x: x,
     centre=lambda x: x,
     square=lambda x: x.square(),
-    average=mean,
+    average=mean_of_row,
     power=lambda size, eps: (size + eps).sqrt(),
     small=lambda eps: eps,
     divide=lambda x, size: x / size,
     scale=lambda x, gain: x if gain is None else gain * x,
     back=lambda normed, x: normed,
 ):
-    """``rms_norm`` made of decisions; ``centre`` is done to x before anything else."""
+    """Return ``rms_norm`` made of decisions; ``centre`` is done to x before anything else."""
 
     def rms_norm(x, gain=None, eps=1e-5):
-        given, x = x, centre(read(x))
+        original, x = x, centre(read(x))
         size = power(average(square(x)), small(eps))
-        return scale(back(divide(x, size), given), gain)
+        return scale(back(divide(x, size), original), gain)
 
     return rms_norm
 
 
-def over(*axes: int):
+def average_over(*axes: int):
     return {"average": lambda x: x.mean(axes, keepdim=True)}
 
 
-def outside(number: float) -> dict:
+def with_fixed_eps(number: float) -> dict:
     return {"small": lambda eps: number}
 
 
@@ -100,27 +100,27 @@ EXERCISE = exercise(
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        norming,
+        compose_rms_norm,
         mistake("""the mean is taken off
             You subtract each row's mean, as chapter 12's layer norm does. An RMS norm leaves it in:
             the row is divided by the root of its mean square, and nothing else.""")
-        .by(centre=lambda x: x - mean(x))
-        .by(square=lambda x: (x - mean(x)).square())
+        .by(centre=lambda x: x - mean_of_row(x))
+        .by(square=lambda x: (x - mean_of_row(x)).square())
         .by(
             average=lambda squares: squares.sum(-1, keepdim=True) / squares.shape[-1],
-            centre=lambda x: x - mean(x),
+            centre=lambda x: x - mean_of_row(x),
         ),
         mistake("""the norm runs over the sequence
             You take the mean square of a feature over the tokens, so a token's output depends on
             the others. Each row is normalised by itself: axis −1.""")
-        .by(over(-2))
-        .by(over(0))
-        .by(over(1)),
+        .by(average_over(-2))
+        .by(average_over(0))
+        .by(average_over(1)),
         mistake("""one size for all rows
             You divide the whole array by one number. Every row has its own mean square: `dim=-1,
             keepdim=True`.""")
         .by(average=lambda squares: squares.mean())
-        .by(over(-2, -1)),
+        .by(average_over(-2, -1)),
         mistake("""eps outside the root
             You add eps to the root. It is added to the mean square, under the root: `(mean_square +
             eps).sqrt()`.""")
@@ -138,8 +138,8 @@ EXERCISE = exercise(
         ),
         mistake("""another eps
             You add a fixed number where the argument `eps` belongs.""")
-        .by(outside(1e-6))
-        .by_any(outside, (1e-12, 1e-8, 1e-6, 1e-5, 1e-3)),
+        .by(with_fixed_eps(1e-6))
+        .by_any(with_fixed_eps, (1e-12, 1e-8, 1e-6, 1e-5, 1e-3)),
         mistake("""rows of length 1
             You divide by the length of a row, the root of the *sum* of squares. By the root of
             their *mean* the row gets length √d, and its entries size 1.""").by(

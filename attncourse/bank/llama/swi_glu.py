@@ -7,7 +7,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from attncourse import llama
-from attncourse.bank.llama.shared import gated_state, three_layers
+from attncourse.bank.llama.shared import gated_layers, gated_state
 from attncourse.checks.exercise import composition, exercise, unchanged
 from attncourse.checks.writing import decisions, mistakes
 from attncourse.checks.writing.cases import FLOATS_ONLY, OTHER_NUMBERS, row, standard
@@ -35,9 +35,9 @@ BY_HAND = module_case(
 
 
 @composition
-def gating(
+def compose_swi_glu(
     super_init=decisions.begun,
-    layers=three_layers,
+    layers=gated_layers,
     hold=decisions.assigned,
     width=lambda d_model, d_ff: d_ff,
     take=lambda x: x,
@@ -49,7 +49,7 @@ def gating(
     down=lambda self, hidden: self.W_down(hidden),
     finish=lambda output, x: output,
 ):
-    """A ``SwiGLU`` made of decisions."""
+    """Return a ``SwiGLU`` made of decisions."""
 
     class SwiGLU(nn.Module):
         def __init__(self, d_model, d_ff):
@@ -57,26 +57,28 @@ def gating(
             hold(self, layers(d_model, width(d_model, d_ff)))
 
         def forward(self, x):
-            given, x = x, take(x)
+            original, x = x, take(x)
             hidden = join(bend(gate(self, x)), bend_up(up(self, x)))
-            return finish(down(self, hidden), given)
+            return finish(down(self, hidden), original)
 
     return SwiGLU
 
 
 def with_biases(*names: str):
-    """Layers of which these have a bias."""
+    """Return the option in which these layers have a bias."""
 
     def layers(d_model, d_ff):
-        made_of = three_layers(d_model, d_ff)
+        linear_layers = gated_layers(d_model, d_ff)
         for name in names:
-            made_of[name] = nn.Linear(made_of[name].in_features, made_of[name].out_features)
-        return made_of
+            linear_layers[name] = nn.Linear(
+                linear_layers[name].in_features, linear_layers[name].out_features
+            )
+        return linear_layers
 
     return {"layers": layers}
 
 
-def straight(gate):
+def identity(gate):
     return gate
 
 
@@ -110,7 +112,7 @@ EXERCISE = exercise(
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        gating,
+        compose_swi_glu,
         mistakes.NO_SUPER_INIT,
         mistakes.LAYERS_HIDDEN.said(
             "Your module has no parameters. Layers in a plain list or dict, or made anew in "
@@ -120,7 +122,7 @@ EXERCISE = exercise(
         mistake("""gate and value exchanged
             The activation is on `W_up x`, or the two layers have changed places. It is the gate
             that is bent: silu(W_gate x) · W_up x.""")
-        .by(bend=straight, bend_up=F.silu)
+        .by(bend=identity, bend_up=F.silu)
         .by(gate=lambda self, x: self.W_up(x), up=lambda self, x: self.W_gate(x)),
         mistake("""the activation on both branches
             You bend both. Only the gate goes through the SiLU; `W_up x` keeps its sign.""").by(
@@ -128,10 +130,10 @@ EXERCISE = exercise(
         ),
         mistake("""the activation on the product
             You multiply first and bend the product. The gate is bent before it is multiplied:
-            silu(W_gate x) · W_up x.""").by(bend=straight, join=lambda gate, up: F.silu(gate * up)),
+            silu(W_gate x) · W_up x.""").by(bend=identity, join=lambda gate, up: F.silu(gate * up)),
         mistake("""the activation is missing
             You multiply two linear layers. The gate goes through the SiLU first.""").by(
-            bend=straight
+            bend=identity
         ),
         mistake("""GELU in place of SiLU
             You bend the gate by a GELU, which makes a GEGLU. Here it is the SiLU, x·σ(x):

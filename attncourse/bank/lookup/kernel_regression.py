@@ -27,15 +27,15 @@ class CurveTable(CaseTable):
         return replace(case, args=(*case.args, case.kwargs.get("bandwidth", 1.0)), kwargs={})
 
 
-def spread(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
-    """Points in no order along the last axis, at least half a unit apart."""
+def scattered_points(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    """Return points in no order along the last axis, at least half a unit apart."""
     return rng.permuted(np.arange(shape[-1]) + rng.uniform(-0.25, 0.25, shape), axis=-1)
 
 
-def points(
+def case_of_points(
     x_query: list[float], x: list[float], y: list[float], note: str = "", bandwidth: float = 1.0
 ) -> Case:
-    """A case with these numbers."""
+    """Return a case with these numbers."""
     arrays = (np.array(numbers, float) for numbers in (x_query, x, y))
     return Case((*arrays, bandwidth), note=note)
 
@@ -43,21 +43,21 @@ def points(
 CASES = CurveTable(
     {
         "x_query": Drawn("... m", lambda rng, shape: rng.uniform(0, 3, shape)),
-        "x": Drawn("... n", spread),
+        "x": Drawn("... n", scattered_points),
         "y": Drawn("... n", normal),
     },
     tensors=False,
 )
 ROWS = standard(CASES, large="x_query")
 ROW = row("m=5 n=7")
-BY_HAND = points([0, 1, 3], [0, 1, 2, 4], [1, 3, 2, 6])
+BY_HAND = case_of_points([0, 1, 3], [0, 1, 2, 4], [1, 3, 2, 6])
 LARGE_X = ROW.but(factor={"x": 1e3, "x_query": 1e3}, arguments={"bandwidth": 700.0})
 
 # --- decisions and mistakes ----------------------------------------------------------------------
 
 
 @composition
-def curve(
+def compose_kernel_regression(
     roles=lambda x_query, x, y: (x_query, x, y),
     gaps=lambda x_query, x: x_query[..., :, None] - x[..., None, :],
     distance=lambda gaps, h: gaps**2,
@@ -68,7 +68,7 @@ def curve(
     finish=result,
     **decisions,
 ):
-    """A kernel regression made of decisions: softmax(sign · distance / (half · width))."""
+    """Return a kernel regression made of decisions: softmax(sign · distance / (half · width))."""
     softmax = Softmax(**decisions)
 
     def answer(x_query, x, y, bandwidth):
@@ -80,11 +80,11 @@ def curve(
     return answer
 
 
-def size(gaps, h):
+def absolute_gaps(gaps, h):
     return np.abs(gaps)
 
 
-def first_of_the_nearest(w, x, T, axis):
+def first_nearest_if_nan(w, x, T, axis):
     nearest = np.arange(x.shape[-1]) == x.argmax(-1)[..., None]
     return np.where(np.isnan(w), nearest, w)
 
@@ -106,9 +106,9 @@ OF_CURVES = (
     mistake("""the distance is not squared
         Your weights fall as exp(−|distance|/h), with a sharp peak (a Laplace kernel). The Gaussian
         takes the square: distance²/(2h²).""")
-    .by(distance=size, half=1, width=lambda h: h)
+    .by(distance=absolute_gaps, half=1, width=lambda h: h)
     .by_any(
-        lambda by: {"distance": size, "half": by[0], "width": lambda h: h ** by[1]},
+        lambda by: {"distance": absolute_gaps, "half": by[0], "width": lambda h: h ** by[1]},
         ((2, 2), (1, 2), (2, 1)),
     ),
     mistake("""the minus sign is missing
@@ -130,7 +130,7 @@ OF_CURVES = (
         Far from every x you clip the exponents, or put a mean or one nearest y in place of 0/0.
         Hand the exponents to your `softmax`: all that are near have their share there.""")
     .by(top=nothing, after=lambda w, x, T, axis: np.where(np.isnan(w), 1 / w.shape[-1], w))
-    .by(top=nothing, after=first_of_the_nearest)
+    .by(top=nothing, after=first_nearest_if_nan)
     .by_any(lambda bound: {"exponents": lambda x, T: np.maximum(x, bound)}, (-700, -500, -100)),
     soft.WHOLE_MAXIMUM,
     soft.EXPONENTIAL_TWICE,
@@ -181,10 +181,10 @@ EXERCISE = exercise(
             *(ROW.but(arguments={"bandwidth": h}) for h in (0.6, 1.5, 4.0))
         ),
         CASES.criterion("finite far from every x", 2).on(
-            points([60, -50], [0, 1, 2], [5, 7, 9], "queries far from every x"),
-            points([1e4, 1.2, -1e4], [1, 3, 2], [5, 7, 9], "some queries far from every x"),
-            points([50.01, 0.5], [0, 100], [5, 7], "far from two points, nearly half-way"),
-            points(
+            case_of_points([60, -50], [0, 1, 2], [5, 7, 9], "queries far from every x"),
+            case_of_points([1e4, 1.2, -1e4], [1, 3, 2], [5, 7, 9], "some queries far from every x"),
+            case_of_points([50.01, 0.5], [0, 100], [5, 7], "far from two points, nearly half-way"),
+            case_of_points(
                 [0.4, 2.7], [0, 1, 2, 4], [5, 7, 9, 8], "a bandwidth far below the spacing", 1e-5
             ),
             ROWS.extreme[0],
@@ -205,5 +205,5 @@ EXERCISE = exercise(
         ),
         unchanged(),
     ),
-    mistakes=made(curve, *OF_CURVES),
+    mistakes=made(compose_kernel_regression, *OF_CURVES),
 )

@@ -30,12 +30,12 @@ FOUR_FEATURES = np.array([[1.0, 0.0, 2.0, 0.0], [0.0, 4.0, 0.0, 1.0], [3.0, 3.0,
 # --- decisions and mistakes ----------------------------------------------------------------------
 
 
-def over_new_axis(weights, values):
+def mix_over_new_axis(weights, values):
     return (weights[..., None] * (values if values.ndim < 3 else values[..., None, :, :])).sum(-2)
 
 
 @composition
-def look_up(
+def compose_soft_lookup(
     roles=lambda query, keys, values: (query, keys, values),
     compare=dots,
     scale=lambda scores, keys: scores,
@@ -43,7 +43,7 @@ def look_up(
     finish=result,
     **decisions,
 ):
-    """A soft lookup made of decisions; those that are not named are the softmax's."""
+    """Return a soft lookup made of decisions; those that are not named are the softmax's."""
     softmax = Softmax(**decisions)
 
     def answer(query, keys, values, temperature=1.0):
@@ -94,8 +94,8 @@ OF_LOOKUP = (
     mistake("""numbers as values are spread over a new axis
         Values of shape (n,) are one number for each key. A new axis behind your weights pairs them
         with the wrong one: `weights @ values` does for both kinds of values.""")
-    .by(mix=lambda w, v: over_new_axis(w, v) if w.ndim > 1 else w @ v)
-    .by(mix=over_new_axis),
+    .by(mix=lambda w, v: mix_over_new_axis(w, v) if w.ndim > 1 else w @ v)
+    .by(mix=mix_over_new_axis),
     mistake("""an axis of length 1 too many or too few
         You make a matrix of a single query, or a column of values that are numbers, and its axis
         stays; or you squeeze one that belongs to the result. A query (1, d) gives m = 1.""")
@@ -149,5 +149,5 @@ EXERCISE = exercise(
         ),
         unchanged(),
     ),
-    mistakes=made(look_up, *OF_LOOKUP),
+    mistakes=made(compose_soft_lookup, *OF_LOOKUP),
 )

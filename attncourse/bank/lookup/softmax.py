@@ -21,8 +21,8 @@ BY_HAND = Case((np.array([0.0, 1.0, 2.0]),))
 FAR_APART = np.array([[0.0, 5000.0, 4999.0, 0.0], [0.0, 0.0, 900.0, 0.0], [-5000.0, 1.0, 2.0, 0.0]])
 
 
-def near(axes: str, *levels: float) -> dict[str, Drawn]:
-    """Scores near a level, each row near one of its own where there are several."""
+def scores_near_levels(axes: str, *levels: float) -> dict[str, Drawn]:
+    """Return a ``how``: scores near a level, each row near one of its own."""
     level = levels[0] if len(levels) == 1 else np.array(levels)[:, None]
     return {"x": Drawn(axes, lambda rng, shape: level + rng.normal(size=shape))}
 
@@ -33,18 +33,18 @@ KEPT = {"keepdims": True}
 
 
 @composition
-def softmax_of(**decisions):
-    """``softmax`` made of decisions."""
+def compose_softmax(**decisions):
+    """Return ``softmax`` made of decisions."""
     chosen = Softmax(**decisions)
     return lambda x, axis=-1, temperature=1.0: chosen(x, axis, temperature)
 
 
-def moved_in_place(x, T):
+def subtract_in_place(x, T):
     x -= x.max()
     return x / T
 
 
-def power_at(x, T, axis):
+def entry_to_the_power(x, T, axis):
     return np.exp((x - x.max(axis, **KEPT)) / T)
 
 
@@ -69,7 +69,7 @@ OF_SOFTMAX = (
     soft.ROUNDED,
     soft.GUARD_ALONE.naming(**SLICES),
     soft.WHOLE_NUMBERS,
-    numpy_mistakes.IN_PLACE.here(exponents=moved_in_place).by(
+    numpy_mistakes.IN_PLACE.here(exponents=subtract_in_place).by(
         exponents=numpy_mistakes.divided_in_place
     ),
     mistakes.IN_SINGLE_PRECISION.here(exponents=lambda x, T: (x / T).astype(np.float32)).by(
@@ -102,10 +102,22 @@ OF_SOFTMAX = (
     mistake("""numerator and denominator do not match
         You divide by the temperature, or subtract the maximum, above the fraction bar or below it
         and not on both sides. Do both to the scores, and take the exponentials once.""")
-    .by(after=lambda w, x, T, axis: power_at(x, T, axis) / power_at(x, 1, axis).sum(axis, **KEPT))
-    .by(after=lambda w, x, T, axis: power_at(x, 1, axis) / power_at(x, T, axis).sum(axis, **KEPT))
-    .by(after=lambda w, x, T, axis: power_at(x, T, axis) / np.exp(x / T).sum(axis, **KEPT))
-    .by(after=lambda w, x, T, axis: np.exp(x / T) / power_at(x, T, axis).sum(axis, **KEPT)),
+    .by(
+        after=lambda w, x, T, axis: (
+            entry_to_the_power(x, T, axis) / entry_to_the_power(x, 1, axis).sum(axis, **KEPT)
+        )
+    )
+    .by(
+        after=lambda w, x, T, axis: (
+            entry_to_the_power(x, 1, axis) / entry_to_the_power(x, T, axis).sum(axis, **KEPT)
+        )
+    )
+    .by(
+        after=lambda w, x, T, axis: entry_to_the_power(x, T, axis) / np.exp(x / T).sum(axis, **KEPT)
+    )
+    .by(
+        after=lambda w, x, T, axis: np.exp(x / T) / entry_to_the_power(x, T, axis).sum(axis, **KEPT)
+    ),
     mistake("""the maximum alone is divided by the temperature
         In `x - x.max(…) / temperature` the division comes first, and x stays undivided. Put the
         difference in brackets: `(x - x.max(…)) / temperature`.""").by(
@@ -161,11 +173,15 @@ EXERCISE = exercise(
             row("n=5", batch=(3,), arguments={"axis": 0, "temperature": 0.2}),
         ),
         CASES.criterion("finite for large scores", 2).on(
-            row("n=5", arguments=near("n", 1e4), note="scores near 10000"),
-            row("n=5", arguments=near("2 n", -1e4), note="scores near −10000"),
-            row("n=5", arguments=near("3 n", 1e4, 0, -1e4), note="rows far apart"),
+            row("n=5", arguments=scores_near_levels("n", 1e4), note="scores near 10000"),
+            row("n=5", arguments=scores_near_levels("2 n", -1e4), note="scores near −10000"),
+            row("n=5", arguments=scores_near_levels("3 n", 1e4, 0, -1e4), note="rows far apart"),
             Case((FAR_APART,), note="scores thousands apart in one row"),
-            row("n=5", arguments=near("3 n", 1e4) | {"temperature": 0.5}, note="large and divided"),
+            row(
+                "n=5",
+                arguments=scores_near_levels("3 n", 1e4) | {"temperature": 0.5},
+                note="large and divided",
+            ),
             ROWS.extreme[0],
         ),
         CASES.criterion("batches, memory layout, whole numbers, float32", 1).on(
@@ -178,5 +194,5 @@ EXERCISE = exercise(
         ),
         unchanged(),
     ),
-    mistakes=made(softmax_of, *OF_SOFTMAX),
+    mistakes=made(compose_softmax, *OF_SOFTMAX),
 )

@@ -3,7 +3,7 @@
 import torch
 
 from attncourse import masking
-from attncourse.bank.masking.shared import CAUSAL_BY_HAND, FIXED, OF_WHAT_COMES_BACK, returned
+from attncourse.bank.masking.shared import CAUSAL_BY_HAND, FIXED, OF_WHAT_COMES_BACK, finish_mask
 from attncourse.checks.exercise import Case, Criterion, composition, exercise
 from attncourse.checks.writing.cases import once_more
 from attncourse.checks.writing.recipes import made, mistake
@@ -29,18 +29,18 @@ THE_FUTURE = (  # the usual first lines of a causal mask, taken for the whole of
 
 
 @composition
-def causal(
+def compose_causal_mask(
     sizes=lambda m, n: (m, n or m),
     offset=lambda m, n: n - m,
     compare=lambda ahead: ahead <= 0,
     **back,
 ):
-    """``causal_mask`` made of decisions; ``compare`` gets how far ahead of query i key j lies."""
+    """Return ``causal_mask`` made of decisions; ``compare`` gets how far a key lies ahead."""
 
     def causal_mask(n_queries, n_keys=None):
         m, n = sizes(n_queries, n_keys)
         ahead = torch.arange(n) - torch.arange(m)[:, None] - offset(m, n)
-        return returned(compare(ahead), **back)
+        return finish_mask(compare(ahead), **back)
 
     return causal_mask
 
@@ -74,7 +74,7 @@ EXERCISE = exercise(
         ),
     ),
     mistakes=made(
-        causal,
+        compose_causal_mask,
         *OF_WHAT_COMES_BACK,
         THE_FUTURE,
         mistake("""a token does not see itself

@@ -35,23 +35,28 @@ FORMULAS = {
     "small_attention": "f(x) = softmax(x W_q (x W_k)ᵀ) x W_v, over the allowed keys",
     "small_attention_masked_late": "f(x) = (softmax(x W_q (x W_k)ᵀ) · allowed) x W_v",
 }
-MIXED, PROJECTED = {"A": "m n", "W": "d 2"}, {"W_q": "d 2", "W_k": "d 2", "W_v": "d 3"}
+MIX_TENSORS, PROJECTION_TENSORS = (
+    {"A": "m n", "W": "d 2"},
+    {"W_q": "d 2", "W_k": "d 2", "W_v": "d 3"},
+)
 TENSORS = {
-    "squashed_mix": MIXED,
-    "linear_mix": MIXED,
+    "squashed_mix": MIX_TENSORS,
+    "linear_mix": MIX_TENSORS,
     "mixed_product": {"A": "m n", "B": "m n"},
-    "small_attention": PROJECTED,
-    "small_attention_masked_late": PROJECTED,
+    "small_attention": PROJECTION_TENSORS,
+    "small_attention_masked_late": PROJECTION_TENSORS,
 }
 
 
 def leak_case(kind: str, x: torch.Tensor, mask: torch.Tensor, note: str = "", **tensors) -> Case:
-    """``leak(f, x, mask)`` with f = ``LENT_FUNCTIONS[kind]`` of the callers and these tensors."""
-    told = "; ".join(text for text in (FORMULAS[kind], note) if text)
-    return Case((kind, x, mask), tensors, use=call_on_function, note=told, shown="leak(f, x, mask)")
+    """Return a case of ``leak(f, x, mask)``; ``kind`` names f among ``LENT_FUNCTIONS``."""
+    note_text = "; ".join(text for text in (FORMULAS[kind], note) if text)
+    return Case(
+        (kind, x, mask), tensors, use=call_on_function, note=note_text, shown="leak(f, x, mask)"
+    )
 
 
-def lower(n: int, above: int = 0) -> torch.Tensor:
+def lower_triangle(n: int, above: int = 0) -> torch.Tensor:
     return torch.ones(n, n, dtype=torch.bool).tril(above)
 
 
@@ -68,7 +73,7 @@ class LeakTable(CaseTable):
             for name, axes in TENSORS[kind].items()
         }
         if "ahead" in row.options:
-            tensors["allowed"] = lower(row.sizes["n"], row.options["ahead"])
+            tensors["allowed"] = lower_triangle(row.sizes["n"], row.options["ahead"])
         return leak_case(kind, x, mask, row.note, **tensors)
 
 
@@ -77,9 +82,9 @@ ROWS = standard(CASES)
 
 
 def linear_case(x: list, A: list, W: list, note: str = "", dtype=torch.float64) -> Case:
-    """A x W by hand, where no token may look ahead."""
+    """Return a case of A x W by hand, in which no token may look ahead."""
     weights = {"A": tensor(A, dtype), "W": tensor(W, dtype)}
-    return leak_case("linear_mix", tensor(x, dtype), lower(len(x)), note, **weights)
+    return leak_case("linear_mix", tensor(x, dtype), lower_triangle(len(x)), note, **weights)
 
 
 BY_HAND = linear_case(
@@ -97,8 +102,8 @@ SQUARE = row(
     "m=5 n=5 d=3",
     arguments={"mask": Drawn("m n", lambda rng, shape: np.tri(shape[0], shape[1]) > 0)},
 )
-ALL = {"mask": Drawn("m n", lambda rng, shape: np.ones(shape, bool))}
-NONE = {"mask": Drawn("m n", lambda rng, shape: np.zeros(shape, bool))}
+ALL_ALLOWED = {"mask": Drawn("m n", lambda rng, shape: np.ones(shape, bool))}
+NOTHING_ALLOWED = {"mask": Drawn("m n", lambda rng, shape: np.zeros(shape, bool))}
 PRODUCT, ATTENTION = {"f": "mixed_product"}, {"f": "small_attention"}
 MASKED_LATE = {"f": "small_attention_masked_late", "ahead": 0}
 
@@ -106,12 +111,16 @@ MASKED_LATE = {"f": "small_attention_masked_late", "ahead": 0}
 
 
 def derivatives(f: Callable, x: torch.Tensor) -> torch.Tensor:
-    """∂ out_ia / ∂ x_jc of each sequence, ``(..., m, d', n, d)``."""
+    """Return ∂ out_ia / ∂ x_jc of each sequence, ``(..., m, d', n, d)``."""
     x = x.detach().clone().requires_grad_()
     out = f(x)
     rows = [
         torch.stack(
-            [torch.autograd.grad(one.sum(), x, retain_graph=True)[0] for one in row.unbind(-1)], -3
+            [
+                torch.autograd.grad(output.sum(), x, retain_graph=True)[0]
+                for output in row.unbind(-1)
+            ],
+            -3,
         )
         for row in out.unbind(-2)
     ]
@@ -119,26 +128,26 @@ def derivatives(f: Callable, x: torch.Tensor) -> torch.Tensor:
 
 
 def masked_pairs(mask: torch.Tensor, J: torch.Tensor) -> torch.Tensor:
-    """The masked pairs, ``(..., m, 1, n, 1)``."""
+    """Return where pairs are masked, ``(..., m, 1, n, 1)``."""
     return (~mask).broadcast_to(*J.shape[:-3], J.shape[-2])[..., :, None, :, None]
 
 
-def only(J, hidden):
+def at_hidden_pairs(J, hidden):
     return J.masked_fill(~hidden, 0)
 
 
 @composition
-def leaking(
+def compose_leak(
     at=as_it_is,
     derive=derivatives,
     outputs=as_it_is,
     tokens=as_it_is,
     size=torch.abs,
     pairs=masked_pairs,
-    gather=lambda J, hidden: only(J, hidden).max(),
+    gather=lambda J, hidden: at_hidden_pairs(J, hidden).max(),
     give=float,
 ):
-    """``leak`` made of decisions: where to differentiate, what is added up, which pairs count."""
+    """Return ``leak`` made of decisions: where to differentiate, what to sum, which pairs count."""
 
     def leak(f, x, mask):
         J = tokens(outputs(derive(f, at(x))))
@@ -147,28 +156,30 @@ def leaking(
     return leak
 
 
-def row_by_row(mask, J):
+def pairs_row_by_row(mask, J):
     rows = [mask[..., i, :] for i in range(J.shape[-4])]
     return masked_pairs(torch.stack(rows, -2), J)
 
 
-def as_many_rows_as_tokens(J, hidden):
-    kept = only(J, hidden)
-    return torch.stack([kept[..., i, :, :, :] for i in range(J.shape[-2])]).max()
+def largest_of_first_n_rows(J, hidden):
+    hidden_derivatives = at_hidden_pairs(J, hidden)
+    return torch.stack([hidden_derivatives[..., i, :, :, :] for i in range(J.shape[-2])]).max()
 
 
-def moved(f, x, change):
-    """Return how far outputs move when a feature of a token is changed, ``(..., m, d', n, d)``."""
+def output_changes(f, x, change):
+    """Return how far outputs move when a feature of a token changes, ``(..., m, d', n, d)``."""
     steps = []
     for j, c in product(range(x.shape[-2]), range(x.shape[-1])):
-        other = x.clone()
-        change(other, j, c)
-        steps.append(f(other) - f(x))
+        changed = x.clone()
+        change(changed, j, c)
+        steps.append(f(changed) - f(x))
     return torch.stack(steps, -1).unflatten(-1, x.shape[-2:])
 
 
-def differences(step: float) -> dict:
-    return {"derive": lambda f, x: moved(f, x, lambda x, j, c: x[..., j, c].add_(step)) / step}
+def finite_differences(step: float) -> dict:
+    return {
+        "derive": lambda f, x: output_changes(f, x, lambda x, j, c: x[..., j, c].add_(step)) / step
+    }
 
 
 # --- the exercise --------------------------------------------------------------------------------
@@ -195,26 +206,32 @@ EXERCISE = exercise(
         CASES.criterion("0 where nothing leaks", 1).on(
             NO_LEAK,
             SQUARE.but(options=ATTENTION | {"ahead": 0}, note="allowed is the mask"),
-            SQUARE.but(options={"f": "linear_mix"}, arguments=ALL, note="nothing is masked"),
+            SQUARE.but(
+                options={"f": "linear_mix"}, arguments=ALL_ALLOWED, note="nothing is masked"
+            ),
         ),
         CASES.criterion("any number of queries, keys and features, of any size", 1).on(
             row("m=2 n=5 d=3", note="two queries, five keys"),
             row("m=5 n=3 d=4", arguments={"mask": hole("1 n")}, note="one row of the mask for all"),
-            row("m=1 n=1 d=3", arguments=NONE, note="one token, which may not see itself"),
+            row(
+                "m=1 n=1 d=3", arguments=NOTHING_ALLOWED, note="one token, which may not see itself"
+            ),
             ONE_FEATURE,
-            *(one.but(options=PRODUCT) for one in ROWS.extreme),
+            *(table_row.but(options=PRODUCT) for table_row in ROWS.extreme),
             once_more(BY_HAND),
         ),
         CASES.criterion("batches", 1).on(
             *ROWS.batches[:3],
-            *(one.but("n=3") for one in ROWS.batches[3:]),  # one key would hide a mistake
+            *(
+                table_row.but("n=3") for table_row in ROWS.batches[3:]
+            ),  # one key would hide a mistake
             SQUARE.but(batch=(2,), arguments={"mask": hole("... 1 n")}, note="a mask for each"),
         ),
         unchanged(),
     ),
     excludes=(("integers in x", "A derivative is taken by x, which holds real numbers."),),
     mistakes=made(
-        leaking,
+        compose_leak,
         mistake("""the wrong pairs are measured
             Only pairs where the mask is False count, and row i of it belongs to output i. You
             measure those that are allowed, or all, or look up mask[j, i].""")
@@ -225,8 +242,8 @@ EXERCISE = exercise(
             Each of the `out.shape[-2]` outputs has a row of the mask, and one row may stand for
             all: `mask.broadcast_to(*out.shape[:-1], n)`. You take rows as they come, or go through
             as many outputs as x has tokens.""")
-        .by(pairs=row_by_row)
-        .by(gather=as_many_rows_as_tokens),
+        .by(pairs=pairs_row_by_row)
+        .by(gather=largest_of_first_n_rows),
         mistake("""the sign is kept
             You take the maximum of the derivatives themselves. A large negative one is as much a
             leak: take the absolute value first.""")
@@ -252,26 +269,32 @@ EXERCISE = exercise(
         mistake("""something else than the largest
             You average what leaks, add it up, or take the norm of a block. One leaking pair among a
             thousand is a leak: the largest single derivative is asked for.""")
-        .by(gather=lambda J, h: only(J, h).sum() / h.expand_as(J).sum().clamp(min=1))
-        .by(gather=lambda J, h: only(J, h).mean())
-        .by(gather=lambda J, h: only(J, h).sum())
+        .by(gather=lambda J, h: at_hidden_pairs(J, h).sum() / h.expand_as(J).sum().clamp(min=1))
+        .by(gather=lambda J, h: at_hidden_pairs(J, h).mean())
+        .by(gather=lambda J, h: at_hidden_pairs(J, h).sum())
         .by(
             *(
-                {"gather": lambda J, h, a=axes: only(J, h).norm(dim=a, keepdim=True).max()}
+                {
+                    "gather": lambda J, h, a=axes: (
+                        at_hidden_pairs(J, h).norm(dim=a, keepdim=True).max()
+                    )
+                }
                 for axes in ((-3, -1), -1, -3)
             )
         ),
         mistake("""only one query is tested
             You return after the first output, or keep what the last one gave. The largest of all
             outputs is asked for: `worst = max(worst, …)`.""")
-        .by(gather=lambda J, hidden: only(J, hidden)[..., :1, :, :, :].max())
-        .by(gather=lambda J, hidden: only(J, hidden)[..., -1:, :, :, :].max())
-        .by(gather=lambda J, hidden: only(J, hidden)[..., -1:, -1:, :, :].max()),
+        .by(gather=lambda J, hidden: at_hidden_pairs(J, hidden)[..., :1, :, :, :].max())
+        .by(gather=lambda J, hidden: at_hidden_pairs(J, hidden)[..., -1:, :, :, :].max())
+        .by(gather=lambda J, hidden: at_hidden_pairs(J, hidden)[..., -1:, -1:, :, :].max()),
         mistake("""only one sequence is tested
             Of a batch you look at one sequence alone, the first or the last. The largest derivative
             of all sequences is asked for.""")
-        .by(gather=lambda J, hidden: only(J, hidden).reshape(-1, *J.shape[-4:])[0].max())
-        .by(gather=lambda J, hidden: only(J, hidden).reshape(-1, *J.shape[-4:])[-1].max()),
+        .by(gather=lambda J, hidden: at_hidden_pairs(J, hidden).reshape(-1, *J.shape[-4:])[0].max())
+        .by(
+            gather=lambda J, hidden: at_hidden_pairs(J, hidden).reshape(-1, *J.shape[-4:])[-1].max()
+        ),
         mistake("""divided by the number of sequences
             You average over the batch, `out[..., i, a].mean()`, and the derivative of each sequence
             is divided by how many there are. Add up, `.sum()`: no sequence depends on another.""")
@@ -294,13 +317,16 @@ EXERCISE = exercise(
             number: the largest absolute derivative of all, 0.0 where nothing leaks.""")
         .by(give=lambda worst: bool(worst > 0))
         .by(give=lambda worst: float(worst > 0))
-        .by(gather=lambda J, hidden: only(J, hidden).amax((-4, -3, -2, -1)), give=as_it_is),
+        .by(
+            gather=lambda J, hidden: at_hidden_pairs(J, hidden).amax((-4, -3, -2, -1)),
+            give=as_it_is,
+        ),
         mistake("""a difference in place of the derivative
             You move a token a little, or set it to 0, and see how far the outputs move. The
             derivative at x itself is asked for: `torch.autograd.grad` gives it exactly.""")
-        .by(differences(1e-3))
-        .by(derive=lambda f, x: moved(f, x, lambda x, j, c: x[..., j, :].zero_()))
-        .by_any(differences, (0.1, 1e-2, 1e-4, 1e-5, 1e-6)),
+        .by(finite_differences(1e-3))
+        .by(derive=lambda f, x: output_changes(f, x, lambda x, j, c: x[..., j, :].zero_()))
+        .by_any(finite_differences, (0.1, 1e-2, 1e-4, 1e-5, 1e-6)),
         mistake("""x does not ask for a gradient
             Nothing can be differentiated by x as it comes. Make a copy that can: `x =
             x.detach().clone().requires_grad_()`.

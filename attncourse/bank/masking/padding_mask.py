@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from attncourse import masking
-from attncourse.bank.masking.shared import FIXED, OF_WHAT_COMES_BACK, as_it_is, returned
+from attncourse.bank.masking.shared import FIXED, OF_WHAT_COMES_BACK, as_it_is, finish_mask
 from attncourse.checks.exercise import Case, Criterion, composition, exercise, unchanged
 from attncourse.checks.writing import cases
 from attncourse.checks.writing.cases import CaseTable, Drawn, Row, once_more, row
@@ -17,8 +17,8 @@ def lengths(*numbers: int, dtype: torch.dtype = torch.int64) -> torch.Tensor:
     return torch.tensor(numbers, dtype=dtype)
 
 
-def padded(n: int, *batch: int, **special) -> Row:
-    """Sequences of any lengths from 0 to n."""
+def row_of_lengths(n: int, *batch: int, **special) -> Row:
+    """Return a row of sequences of any lengths from 0 to n."""
     drawn = Drawn("...", lambda rng, shape: rng.integers(0, n + 1, shape))
     return row(f"n={n}", batch=batch, arguments={"lengths": drawn}, **special)
 
@@ -30,23 +30,23 @@ CASES = CaseTable({"lengths": Drawn("..."), "max_length": cases.Count("n")})
 
 
 @composition
-def padding(
+def compose_padding_mask(
     read=as_it_is,
     align=lambda lengths: lengths[..., None, None],
     width=lambda lengths, n: n,
     allow=lambda j, length, n: j < length,
     **back,
 ):
-    """``padding_mask`` made of decisions."""
+    """Return ``padding_mask`` made of decisions."""
 
     def padding_mask(lengths, max_length):
         n = width(lengths, max_length)
-        return returned(allow(torch.arange(n), align(read(lengths)), n), **back)
+        return finish_mask(allow(torch.arange(n), align(read(lengths)), n), **back)
 
     return padding_mask
 
 
-def one_by_one(lengths):
+def loop_over_lengths(lengths):
     return torch.stack([length if length > 0 else 0 * length for length in lengths])
 
 
@@ -74,17 +74,19 @@ EXERCISE = exercise(
             Case((lengths(2, 4, 1, dtype=torch.int32), 6), note="lengths of dtype int32"),
         ),
         CASES.criterion("two batch axes and more", 1).on(
-            padded(5, 2, 3, note="two batch axes"),
-            padded(3, 4, 2, turned=True, note="two batch axes, not contiguous in memory"),
-            padded(7, 2, 1, 3, note="three batch axes"),
-            padded(4, 2, 5, 3, turned=True, note="three batch axes, not contiguous in memory"),
+            row_of_lengths(5, 2, 3, note="two batch axes"),
+            row_of_lengths(3, 4, 2, turned=True, note="two batch axes, not contiguous in memory"),
+            row_of_lengths(7, 2, 1, 3, note="three batch axes"),
+            row_of_lengths(
+                4, 2, 5, 3, turned=True, note="three batch axes, not contiguous in memory"
+            ),
             once_more(BY_HAND),
         ),
         unchanged(),
     ),
     excludes=(("one batch axis, not contiguous", "A single axis has one order in memory."),),
     mistakes=made(
-        padding,
+        compose_padding_mask,
         *OF_WHAT_COMES_BACK,
         mistake("""positions are not counted from 0
             A sequence of length 3 has the positions 0, 1 and 2: `j < length`. You count one too
@@ -130,7 +132,7 @@ EXERCISE = exercise(
             lengths (b,) alone. `lengths[..., None, None]` counts from the end.""")
         .by(align=lambda lengths: lengths[:, None, None])
         .by(align=lambda lengths: lengths.reshape(-1, 1, 1))
-        .by(align=lambda lengths: one_by_one(lengths)[:, None, None])
+        .by(align=lambda lengths: loop_over_lengths(lengths)[:, None, None])
         .by(form=lambda mask: mask[..., 0, :].unsqueeze(1)),
     ),
 )

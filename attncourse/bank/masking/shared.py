@@ -17,17 +17,17 @@ def as_it_is(mask):
     return mask
 
 
-def as_additive(mask: torch.Tensor, number: float = -math.inf) -> torch.Tensor:
+def additive_mask(mask: torch.Tensor, number: float = -math.inf) -> torch.Tensor:
     return torch.zeros(mask.shape).masked_fill(~mask, number)
 
 
 def band(m: int, n: int, low: float, high: float) -> torch.Tensor:
-    """True where ``low <= j - i <= high``, with positions as rows and columns count them."""
+    """Return a mask, True where ``low <= j - i <= high``."""
     steps = torch.arange(n) - torch.arange(m)[:, None]
     return (steps >= low) & (steps <= high)
 
 
-def returned(mask, truth=as_it_is, form=as_it_is, kind=as_it_is):
+def finish_mask(mask, truth=as_it_is, form=as_it_is, kind=as_it_is):
     """Return a mask as decided: what True means, the axes, the dtype."""
     return kind(form(truth(mask)))
 
@@ -48,8 +48,10 @@ ADDITIVE = (
     mistake("""0 and −∞
     You return the numbers that would be added to the scores, 0 and −∞ (or a low number). A boolean
     mask is asked for, True where attention is allowed.""")
-    .by(kind=as_additive)
-    .by_any(lambda number: {"kind": lambda mask: as_additive(mask, number)}, Between(-3.4e38, -1.0))
+    .by(kind=additive_mask)
+    .by_any(
+        lambda number: {"kind": lambda mask: additive_mask(mask, number)}, Between(-3.4e38, -1.0)
+    )
 )
 NO_TENSOR = (
     mistake("""no tensor comes back

@@ -8,8 +8,8 @@ from attncourse.bank.mixing.shared import (
     CUT_TO_WHOLE,
     NOT_NORMALISED,
     ONE_TOKEN,
-    by_row_number,
-    few_tokens,
+    divide_by_row_number,
+    repeated_call_cases,
 )
 from attncourse.checks.exercise import Criterion, composition, exercise
 from attncourse.checks.writing import numpy_mistakes
@@ -20,8 +20,8 @@ from attncourse.checks.writing.recipes import made, mistake
 
 
 @composition
-def running(seen=np.tri, along=EACH_ROW, divide=over, finish=result):
-    """``causal_mean_weights`` made of decisions: who is seen, what the rows are divided by."""
+def compose_causal_mean_weights(seen=np.tri, along=EACH_ROW, divide=over, finish=result):
+    """Return ``causal_mean_weights`` made of decisions: which tokens are seen, the divisor."""
 
     def causal_mean_weights(n):
         W = seen(n)
@@ -55,12 +55,12 @@ OF_RUNNING = (
     .by(seen=lambda n: np.tri(n, k=-2))
     .by(seen=lambda n: np.maximum(np.tri(n, k=-1), np.eye(n, 1) @ np.eye(1, n)))
     .by(seen=lambda n: np.tri(n, k=-1), divide=np.divide)
-    .by(**by_row_number(lambda i: i + 1), seen=lambda n: np.tri(n, k=-1)),
+    .by(**divide_by_row_number(lambda i: i + 1), seen=lambda n: np.tri(n, k=-1)),
     mistake("""the future counts too
         Row i averages tokens 0 … i and stops there. Yours includes token i + 1, or all n: `np.tril`
         with k = 0 keeps the diagonal and nothing above it.""")
     .by(seen=lambda n: np.tri(n, k=1))
-    .by(**by_row_number(lambda i: i + 1), seen=lambda n: np.ones((n, n)))
+    .by(**divide_by_row_number(lambda i: i + 1), seen=lambda n: np.ones((n, n)))
     .by_any(lambda k: {"seen": lambda n: np.tri(n, k=k)}, (2, 3, 99)),
     mistake("""a softmax of zeros and ones
         You take the softmax of a matrix of 0 and 1, and exp(0) = 1: later tokens get a weight too.
@@ -81,10 +81,10 @@ OF_RUNNING = (
     .by(seen=lambda n: np.tri(n) * (np.arange(n) < n - 1)[:, None]),
     mistake("""divided by another number than i + 1
         Rows count from 0, so row i averages i + 1 tokens: divide it by `i + 1`, not by n or i.""")
-    .by(by_row_number(lambda i: i))
+    .by(divide_by_row_number(lambda i: i))
     # Not in the family below: its members are no part of a pair unless they fit by themselves.
-    .by(by_row_number(lambda i: 0 * i + len(i)))
-    .by_any(by_row_number, (lambda i: np.maximum(i, 1), lambda i: i + 2)),
+    .by(divide_by_row_number(lambda i: 0 * i + len(i)))
+    .by_any(divide_by_row_number, (lambda i: np.maximum(i, 1), lambda i: i + 2)),
     mistake("""the newest token counts half
         You average the mean so far with the new token, and older tokens count less and less. All i
         + 1 tokens have the same weight.""").by(seen=running_halves),
@@ -99,9 +99,9 @@ EXERCISE = exercise(
     minutes=8,
     picture=True,
     criteria=(
-        Criterion("row i averages tokens 0 … i", 2).on(few_tokens),
+        Criterion("row i averages tokens 0 … i", 2).on(repeated_call_cases),
         ANY_NUMBER,
         ONE_TOKEN,
     ),
-    mistakes=made(running, *OF_RUNNING),
+    mistakes=made(compose_causal_mean_weights, *OF_RUNNING),
 )

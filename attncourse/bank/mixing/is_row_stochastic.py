@@ -3,7 +3,7 @@
 import numpy as np
 
 from attncourse import mixing
-from attncourse.bank.mixing.shared import matrix
+from attncourse.bank.mixing.shared import case_of_matrix
 from attncourse.checks.exercise import Case, Rng, composition, exercise, unchanged
 from attncourse.checks.writing import numpy_mistakes
 from attncourse.checks.writing.cases import CaseTable, once_more, row, standard
@@ -13,26 +13,26 @@ from attncourse.checks.writing.recipes import made, mistake
 # --- cases ---------------------------------------------------------------------------------------
 
 
-def exactly_stochastic(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
-    """Random weights whose rows sum to 1 without any rounding."""
+def exact_weights(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    """Return random weights whose rows sum to 1 without any rounding."""
     return rng.multinomial(4096, np.full(shape[-1], 1 / shape[-1]), shape[:-1]) / 4096
 
 
-def off(by, note, **kwargs) -> Case:
-    """Weights with one entry larger by a number."""
-    return matrix([0.5, 0.25, 0.25], [0.125, 0.25, 0.625 + by], note=note, **kwargs)
+def case_off_by(by, note, **kwargs) -> Case:
+    """Return a case of weights with one entry larger by a number."""
+    return case_of_matrix([0.5, 0.25, 0.25], [0.125, 0.25, 0.625 + by], note=note, **kwargs)
 
 
-WEIGHTS = CaseTable({"A": "... m n"}, tensors=False, how=exactly_stochastic)
+WEIGHTS = CaseTable({"A": "... m n"}, tensors=False, how=exact_weights)
 ROWS = standard(WEIGHTS)
-BY_HAND = matrix([0.5, 0.5], [0.1, 0.9])
+BY_HAND = case_of_matrix([0.5, 0.5], [0.1, 0.9])
 THREE_ROWS = np.array([[0.25, 0.5, 0.25], [0.125, 0.125, 0.75], [0.5, 0.375, 0.125]])
 
 # --- decisions and mistakes ----------------------------------------------------------------------
 
 
 @composition
-def stochastic_test(
+def compose_is_row_stochastic(
     low=lambda A, atol: (A >= -atol).all(),
     total=np.sum,
     along=EACH_ROW,
@@ -41,7 +41,7 @@ def stochastic_test(
     tolerance=lambda atol: atol,
     finish=bool,
 ):
-    """``is_row_stochastic`` made of decisions."""
+    """Return ``is_row_stochastic`` made of decisions."""
 
     def is_row_stochastic(A, atol=1e-8):
         atol = tolerance(atol)
@@ -72,7 +72,7 @@ OF_TESTING = (
         Weights are at least 0, up to `atol`, and each row of them sums to 1. You ask for one of the
         two and not for the other.""")
     .by(low=lambda A, atol: True)
-    .by(close=lambda sums, one, atol: True),
+    .by(close=lambda sums, target, atol: True),
     mistake("""entries that are allowed are refused
         You ask for entries above 0, of at least 0 without a tolerance, or of at most 1. A weight
         may be 0, or −atol, and only the sum of a row has an upper end: `A >= -atol`.""")
@@ -84,9 +84,9 @@ OF_TESTING = (
     mistake("""the difference counts in one direction only
         `sum − 1 <= atol` is also true of every sum below 1, and `sum >= 1 − atol` of every sum
         above. Take the absolute value of the difference.""")
-    .by(close=lambda sums, one, atol: sums - one <= atol)
-    .by(close=lambda sums, one, atol: sums - one < atol)
-    .by(close=lambda sums, one, atol: sums >= one - atol),
+    .by(close=lambda sums, target, atol: sums - target <= atol)
+    .by(close=lambda sums, target, atol: sums - target < atol)
+    .by(close=lambda sums, target, atol: sums >= target - atol),
     *numpy_mistakes.OF_ATOL,
     numpy_mistakes.ATOL_OF_ZERO,
     *numpy_mistakes.OF_TRUTH,
@@ -124,42 +124,44 @@ EXERCISE = exercise(
     criteria=(
         WEIGHTS.criterion("rows that sum to 1, and others", 2).on(
             BY_HAND,
-            matrix([0.5, 0.1], [0.5, 0.9], note="its columns sum to 1"),
+            case_of_matrix([0.5, 0.1], [0.5, 0.9], note="its columns sum to 1"),
             Case((np.eye(3),), note="entries of 0 are allowed"),
             row("m=5 n=5"),
             Case((THREE_ROWS * [[1], [0.9], [1]],), note="one row sums to 0.9"),
             Case((THREE_ROWS * 1.3,), note="every row sums to 1.3"),
             Case((THREE_ROWS * [[1], [0.5], [0.5]],), note="the first row alone sums to 1"),
             Case((THREE_ROWS * [[1.2], [1], [1]],), note="the first row sums to 1.2"),
-            matrix([1.5, 0.5], [0.25, 0.25], note="the rows sum to 2 and to 0.5"),
+            case_of_matrix([1.5, 0.5], [0.25, 0.25], note="the rows sum to 2 and to 0.5"),
         ),
         WEIGHTS.criterion("negative entries", 1).on(
-            matrix([1.8, -0.8], [0.5, 0.5], note="the rows sum to 1, one entry is negative"),
-            matrix([0.5, 0.5], [1.8, -0.8], note="one entry of the second row is negative"),
-            matrix([0.7, 0.2, 0.1], note="a row sum of 1 up to rounding"),
-            matrix([0.5, -0.5, 0.0], note="entries that cancel"),
+            case_of_matrix(
+                [1.8, -0.8], [0.5, 0.5], note="the rows sum to 1, one entry is negative"
+            ),
+            case_of_matrix([0.5, 0.5], [1.8, -0.8], note="one entry of the second row is negative"),
+            case_of_matrix([0.7, 0.2, 0.1], note="a row sum of 1 up to rounding"),
+            case_of_matrix([0.5, -0.5, 0.0], note="entries that cancel"),
         ),
         WEIGHTS.criterion("the tolerance is absolute", 1).on(
-            off(5e-9, "a row sum of 1 + 5e-9, inside the default tolerance"),
-            off(1e-6, "a row sum of 1 + 1e-6, outside the default tolerance"),
-            off(-1e-6, "a row sum of 1 − 1e-6, outside the default tolerance"),
-            off(5e-4, "a row sum of 1 + 5e-4", atol=1e-3),
-            off(1.5e-3, "a row sum of 1 + 1.5e-3", atol=1e-3),
-            matrix([1 + 1.5e-3, -8e-4, -7e-4], note="an entry of 1 + 1.5e-3", atol=1e-3),
-            off(5e-9, "a row sum of 1 + 5e-9", atol=1e-10),
-            matrix([0.5, 0.5], [0.25, 0.75], atol=0, note="no tolerance"),
-            off(5e-9, "a row sum of 1 + 5e-9", atol=0),
-            matrix([1 + 5e-9, 0.0], [0.5, 0.5], note="an entry of 1 + 5e-9"),
-            matrix([0.6, 0.4 + 5e-9, -5e-9], note="an entry of −5e-9"),
-            matrix([1 + 1e-6, -1e-6], note="an entry of −1e-6"),
+            case_off_by(5e-9, "a row sum of 1 + 5e-9, inside the default tolerance"),
+            case_off_by(1e-6, "a row sum of 1 + 1e-6, outside the default tolerance"),
+            case_off_by(-1e-6, "a row sum of 1 − 1e-6, outside the default tolerance"),
+            case_off_by(5e-4, "a row sum of 1 + 5e-4", atol=1e-3),
+            case_off_by(1.5e-3, "a row sum of 1 + 1.5e-3", atol=1e-3),
+            case_of_matrix([1 + 1.5e-3, -8e-4, -7e-4], note="an entry of 1 + 1.5e-3", atol=1e-3),
+            case_off_by(5e-9, "a row sum of 1 + 5e-9", atol=1e-10),
+            case_of_matrix([0.5, 0.5], [0.25, 0.75], atol=0, note="no tolerance"),
+            case_off_by(5e-9, "a row sum of 1 + 5e-9", atol=0),
+            case_of_matrix([1 + 5e-9, 0.0], [0.5, 0.5], note="an entry of 1 + 5e-9"),
+            case_of_matrix([0.6, 0.4 + 5e-9, -5e-9], note="an entry of −5e-9"),
+            case_of_matrix([1 + 1e-6, -1e-6], note="an entry of −1e-6"),
         ),
         WEIGHTS.criterion("batches and NaN", 1).on(
             *ROWS.batches,
-            matrix(np.eye(3), np.eye(3), np.eye(3) / 2, note="a batch of 3"),
-            matrix(np.eye(3), np.eye(3), note="a batch of 2 identities"),
-            matrix([0.5, 0.5], [1.0, np.nan], note="NaN in one entry"),
-            matrix([1.0], [1.0], note="one column"),
-            matrix([0, 1], [1, 0], note="whole numbers"),
+            case_of_matrix(np.eye(3), np.eye(3), np.eye(3) / 2, note="a batch of 3"),
+            case_of_matrix(np.eye(3), np.eye(3), note="a batch of 2 identities"),
+            case_of_matrix([0.5, 0.5], [1.0, np.nan], note="NaN in one entry"),
+            case_of_matrix([1.0], [1.0], note="one column"),
+            case_of_matrix([0, 1], [1, 0], note="whole numbers"),
             Case((np.array([[0.5, 0.5], [0.25, 0.75]], np.float32),), note="float32"),
             *ROWS.extreme,
             once_more(BY_HAND),
@@ -167,7 +169,7 @@ EXERCISE = exercise(
         unchanged(),
     ),
     mistakes=(
-        *made(stochastic_test, *OF_TESTING),
+        *made(compose_is_row_stochastic, *OF_TESTING),
         mistake("""an answer for every row
             You return an array of truth values, one a row. The question is about the whole matrix:
             reduce with `.all()` and return one bool.

@@ -13,26 +13,28 @@ from attncourse.checks.writing.softmaxes import Softmax
 # --- cases ---------------------------------------------------------------------------------------
 
 
-def stochastic(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
-    """Random weights whose rows sum to 1."""
+def random_weights(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    """Return random weights whose rows sum to 1."""
     A = rng.uniform(0.1, 1, shape)
     return A / A.sum(-1, keepdims=True)
 
 
-CASES = CaseTable({"A": Drawn("... m n", stochastic), "X": "... n d"}, tensors=False, how=normal)
+CASES = CaseTable(
+    {"A": Drawn("... m n", random_weights), "X": "... n d"}, tensors=False, how=normal
+)
 ROWS = standard(CASES)
 A_BY_HAND = np.array([[0.5, 0.5, 0.0], [0.0, 0.25, 0.75], [0.2, 0.2, 0.6]])
 X_BY_HAND = np.array([[1, 0], [3, 4], [-1, 8]])
 WHOLE_A = np.array([[1, 2, 0], [0, 1, 3], [4, 0, 1]])
 BY_HAND = Case((A_BY_HAND, X_BY_HAND.astype(float)))
-ONE_A = {"A": Drawn("m n", stochastic)}
+ONE_A = {"A": Drawn("m n", random_weights)}
 
 # --- decisions and mistakes ----------------------------------------------------------------------
 
 
 @composition
-def mixer(weights=lambda A: A, product=np.matmul, finish=result):
-    """``mix`` made of decisions."""
+def compose_mix(weights=lambda A: A, product=np.matmul, finish=result):
+    """Return ``mix`` made of decisions."""
     return lambda A, X: finish(product(weights(A), X), X)
 
 
@@ -104,5 +106,5 @@ EXERCISE = exercise(
         ),
         unchanged(),
     ),
-    mistakes=made(mixer, *OF_MIXING),
+    mistakes=made(compose_mix, *OF_MIXING),
 )

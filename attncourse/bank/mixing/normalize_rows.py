@@ -3,7 +3,7 @@
 import numpy as np
 
 from attncourse import mixing
-from attncourse.bank.mixing.shared import matrix
+from attncourse.bank.mixing.shared import case_of_matrix
 from attncourse.checks.exercise import Case, composition, exercise, unchanged
 from attncourse.checks.writing import numpy_mistakes
 from attncourse.checks.writing.cases import CaseTable, once_more, row, standard
@@ -17,16 +17,16 @@ AMOUNTS = CaseTable(
     {"A": "... m n"}, tensors=False, how=lambda rng, shape: rng.uniform(1, 9, shape)
 )
 ROWS = standard(AMOUNTS)
-BY_HAND = matrix([1.0, 3.0, 0.0], [2.0, 2.0, 4.0], [0.0, 5.0, 0.0])
+BY_HAND = case_of_matrix([1.0, 3.0, 0.0], [2.0, 2.0, 4.0], [0.0, 5.0, 0.0])
 
 # --- decisions and mistakes ----------------------------------------------------------------------
 
 
 @composition
-def normalizer(
+def compose_normalize_rows(
     refuse=lambda A: (A < 0).any(), prepare=lambda A: A, measure=np.sum, along=EACH_ROW, divide=over
 ):
-    """``normalize_rows`` made of decisions."""
+    """Return ``normalize_rows`` made of decisions."""
 
     def normalize_rows(A):
         refuse_if(refuse(A))
@@ -107,7 +107,9 @@ EXERCISE = exercise(
             BY_HAND, *map(row, ("m=5 n=5", "m=5 n=3", "m=3 n=7"))
         ),
         AMOUNTS.criterion("a row of zeros stays zero", 1).on(
-            matrix([1.0, 3.0, 4.0], [0.0, 0.0, 0.0], [2.0, 2.0, 6.0], note="one row of zeros"),
+            case_of_matrix(
+                [1.0, 3.0, 4.0], [0.0, 0.0, 0.0], [2.0, 2.0, 6.0], note="one row of zeros"
+            ),
             Case((np.zeros((2, 3)),), note="zeros everywhere"),
         ),
         AMOUNTS.criterion("batches, a single row or column, memory layout, float32", 1).on(
@@ -119,14 +121,14 @@ EXERCISE = exercise(
             *ROWS.integers,
             row("m=5 n=3", factor=1e6, note="large entries"),
             row("m=3 n=5", factor=1e-3, note="small entries"),
-            matrix([0.001, 0.0015, 0.0], [1.0, 2.0, 5.0], note="one small row"),
+            case_of_matrix([0.001, 0.0015, 0.0], [1.0, 2.0, 5.0], note="one small row"),
             once_more(BY_HAND),
         ),
         AMOUNTS.criterion("refuses a negative entry with ValueError", 1).on(
-            matrix([1.0, 2.0], [3.0, -0.5], note="a negative entry", raises=ValueError),
-            matrix([1.0, 2.0], [0.5, -3.0], note="a negative sum", raises=ValueError),
-            matrix([-1.0, -2.0], note="no entry above 0", raises=ValueError),
-            matrix([1.0, 2.0], [3.0, -1e-6], note="an entry of −1e-6", raises=ValueError),
+            case_of_matrix([1.0, 2.0], [3.0, -0.5], note="a negative entry", raises=ValueError),
+            case_of_matrix([1.0, 2.0], [0.5, -3.0], note="a negative sum", raises=ValueError),
+            case_of_matrix([-1.0, -2.0], note="no entry above 0", raises=ValueError),
+            case_of_matrix([1.0, 2.0], [3.0, -1e-6], note="an entry of −1e-6", raises=ValueError),
         ),
         unchanged(),
     ),
@@ -134,5 +136,5 @@ EXERCISE = exercise(
         ("entries that cancel", "No entry is below 0."),
         ("a row of very small numbers", "A row that is not zero sums to 0.001 or more."),
     ),
-    mistakes=made(normalizer, *OF_NORMALIZING),
+    mistakes=made(compose_normalize_rows, *OF_NORMALIZING),
 )

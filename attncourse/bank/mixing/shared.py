@@ -8,27 +8,27 @@ from attncourse.checks.writing.numpy_mistakes import over
 from attncourse.checks.writing.recipes import mistake
 
 
-def matrix(*rows, note="", raises=None, **kwargs) -> Case:
-    """A case with this matrix."""
+def case_of_matrix(*rows, note="", raises=None, **kwargs) -> Case:
+    """Return a case with this matrix."""
     return Case((np.array(rows),), kwargs, note=note, raises=raises)
 
 
-def few_tokens(rng: Rng) -> list[Case]:
-    """Calls with a number of tokens only, the first once more after the others."""
+def repeated_call_cases(rng: Rng) -> list[Case]:
+    """Return calls with a number of tokens only, the first once more after the others."""
     three = Case((3,))
     return [three, Case((5,)), once_more(three)]
 
 
-def any_number(rng: Rng) -> list[Case]:
+def any_number_cases(rng: Rng) -> list[Case]:
     return [Case((n,)) for n in (int(rng.integers(6, 12)), 2, 17)]
 
 
-ANY_NUMBER = Criterion("any number of tokens", 1).on(any_number)
+ANY_NUMBER = Criterion("any number of tokens", 1).on(any_number_cases)
 ONE_TOKEN = Criterion("one token", 1).on(lambda rng: [Case((1,), note="n = 1")])
 
 
-def by_row_number(number):
-    """Row i is divided by a number of its own."""
+def divide_by_row_number(number):
+    """Return the option that divides row i by a number of its own."""
     return {"divide": lambda W, sums, *width: W / number(np.arange(len(W)), *width)[:, None]}
 
 

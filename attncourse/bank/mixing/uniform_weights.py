@@ -3,7 +3,7 @@
 import numpy as np
 
 from attncourse import mixing
-from attncourse.bank.mixing.shared import ANY_NUMBER, CUT_TO_WHOLE, ONE_TOKEN, few_tokens
+from attncourse.bank.mixing.shared import ANY_NUMBER, CUT_TO_WHOLE, ONE_TOKEN, repeated_call_cases
 from attncourse.checks.exercise import Criterion, composition, exercise
 from attncourse.checks.writing.mistakes import Between
 from attncourse.checks.writing.recipes import made, mistake
@@ -12,8 +12,8 @@ from attncourse.checks.writing.recipes import made, mistake
 
 
 @composition
-def uniform(share=lambda n: 1 / n, shape=lambda n: (n, n), finish=lambda W: W):
-    """``uniform_weights`` made of decisions."""
+def compose_uniform_weights(share=lambda n: 1 / n, shape=lambda n: (n, n), finish=lambda W: W):
+    """Return ``uniform_weights`` made of decisions."""
     return lambda n: finish(np.full(shape(n), share(n)))
 
 
@@ -53,6 +53,6 @@ EXERCISE = exercise(
     difficulty=1,
     minutes=5,
     picture=True,
-    criteria=(Criterion("every weight is 1/n", 1).on(few_tokens), ANY_NUMBER, ONE_TOKEN),
-    mistakes=made(uniform, *OF_UNIFORM),
+    criteria=(Criterion("every weight is 1/n", 1).on(repeated_call_cases), ANY_NUMBER, ONE_TOKEN),
+    mistakes=made(compose_uniform_weights, *OF_UNIFORM),
 )

@@ -3,7 +3,7 @@
 import numpy as np
 
 from attncourse import mixing
-from attncourse.bank.mixing.shared import NOT_NORMALISED, by_row_number
+from attncourse.bank.mixing.shared import NOT_NORMALISED, divide_by_row_number
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise
 from attncourse.checks.writing import numpy_mistakes
 from attncourse.checks.writing.cases import CaseTable, Count, once_more, row
@@ -15,12 +15,12 @@ from attncourse.checks.writing.recipes import made, mistake
 CASES = CaseTable({"n": Count("n"), "width": Count("width")})
 
 
-def windows(rng: Rng) -> list[Case]:
+def window_cases(rng: Rng) -> list[Case]:
     five = Case((5, 3))
     return [five, Case((8, 3)), once_more(five)]
 
 
-def wider_windows(rng: Rng) -> list[Case]:
+def wide_window_cases(rng: Rng) -> list[Case]:
     return [Case((11, 5)), Case((int(rng.integers(17, 23)), 7))]
 
 
@@ -28,14 +28,14 @@ def wider_windows(rng: Rng) -> list[Case]:
 
 
 @composition
-def window(
+def compose_window_weights(
     refuse=lambda n, width: width % 2 == 0,
     reach=lambda width: width // 2,
     inside=lambda i, j, n, half: abs(i - j) <= half,
     along=EACH_ROW,
     divide=lambda W, sums, width: over(W, sums),
 ):
-    """``window_weights`` made of decisions: which widths, how far, which tokens, what share."""
+    """Return ``window_weights`` made of decisions: widths, reach, tokens inside, weights."""
 
     def window_weights(n, width):
         refuse_if(refuse(n, width))
@@ -46,17 +46,17 @@ def window(
     return window_weights
 
 
-def folded(fold):
-    """A window that never gets shorter: ``fold(j, n)`` is the token in place of one outside."""
+def fold_into_text(fold):
+    """Return the option for a window that never shortens: ``fold`` maps tokens inside."""
     return lambda i, j, n, half: np.eye(n)[fold(i + np.arange(-half, half + 1), n)].sum(1)
 
 
-def from_a_negative_start(i, j, n, half):
+def slice_from_negative(i, j, n, half):
     start = np.where(i < half, np.maximum(n + i - half, 0), i - half)
     return (start <= j) & (j <= i + half)
 
 
-def others(i, j, n, half):
+def all_but_itself(i, j, n, half):
     return (abs(i - j) <= half) & (i != j)
 
 
@@ -68,7 +68,7 @@ OF_WINDOWS = (
         Divide by the number of those that are in the window.""")
     .by(divide=lambda W, sums, width: W / width)
     # as if the window were cut off at the beginning alone
-    .by(by_row_number(lambda i, width: np.minimum(i, width // 2) + 1 + width // 2)),
+    .by(divide_by_row_number(lambda i, width: np.minimum(i, width // 2) + 1 + width // 2)),
     mistake("""the window has another width
         `width` counts all the tokens of a window, so it reaches `width // 2` to each side, and a
         token at that distance is inside: `<=`. Yours reaches farther or less far.""")
@@ -93,8 +93,8 @@ OF_WINDOWS = (
     .by(inside=lambda i, j, n, half: j - i <= half),
     mistake("""a token leaves itself out
         Your window holds the neighbours without token i, its middle. `width` counts it too.""")
-    .by(inside=others)
-    .by(inside=others, divide=lambda W, sums, width: W / sums),
+    .by(inside=all_but_itself)
+    .by(inside=all_but_itself, divide=lambda W, sums, width: W / sums),
     mistake("""the window shrinks on both sides
         Near an end you make the window shorter on the other side too, so that it stays centred.
         Only what has no tokens is cut off: row 0 averages tokens 0 … `width // 2`.
@@ -108,16 +108,16 @@ OF_WINDOWS = (
         Where your window passes an end it goes on at the other one, repeats the last token, turns
         back or moves inside. It is cut off there, and what remains shares the weight.""")
     .by(inside=lambda i, j, n, half: np.minimum((i - j) % n, (j - i) % n) <= half)
-    .by(inside=folded(lambda j, n: j % n))
-    .by(inside=folded(lambda j, n: np.clip(j, 0, n - 1)))
-    .by(inside=folded(lambda j, n: n - 1 - abs(n - 1 - abs(j))))
+    .by(inside=fold_into_text(lambda j, n: j % n))
+    .by(inside=fold_into_text(lambda j, n: np.clip(j, 0, n - 1)))
+    .by(inside=fold_into_text(lambda j, n: n - 1 - abs(n - 1 - abs(j))))
     .by(inside=lambda i, j, n, half: abs(np.clip(i, half, max(n - 1 - half, half)) - j) <= half),
     mistake("""rows at the edges stay empty
         Near an end you ask for a whole window, or begin a slice below 0, which counts from the end.
         The window is cut off there: begin at `max(i - half, 0)`.""")
     .by(inside=lambda i, j, n, half: (abs(i - j) <= half) & (half <= i) & (i < n - half))
-    .by(inside=from_a_negative_start)
-    .by(inside=from_a_negative_start, divide=lambda W, sums, width: W / sums),
+    .by(inside=slice_from_negative)
+    .by(inside=slice_from_negative, divide=lambda W, sums, width: W / sums),
     mistake("""blocks, not windows
         You cut the sequence into blocks of `width` tokens. Each token has a window of its own,
         centred on it.
@@ -143,8 +143,8 @@ EXERCISE = exercise(
     minutes=15,
     picture=True,
     criteria=(
-        Criterion("a centred window whose rows sum to 1", 2).on(windows),
-        Criterion("wider windows", 1).on(wider_windows),
+        Criterion("a centred window whose rows sum to 1", 2).on(window_cases),
+        Criterion("wider windows", 1).on(wide_window_cases),
         CASES.criterion("narrow, wide and single", 1).on(
             row("n=5 width=1", note="width 1: a token sees only itself"),
             row("n=5 width=5", note="a window as wide as the sequence"),
@@ -156,5 +156,5 @@ EXERCISE = exercise(
             *(Case(s, note="even width", raises=ValueError) for s in ((7, 4), (3, 2), (3, 8)))
         ),
     ),
-    mistakes=made(window, *OF_WINDOWS),
+    mistakes=made(compose_window_weights, *OF_WINDOWS),
 )

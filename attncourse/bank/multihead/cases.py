@@ -6,10 +6,10 @@ from attncourse.checks.writing.cases import CaseTable, once_more, row, standard
 from attncourse.checks.writing.modules import State, tensor, uniform_values
 
 
-def there_or_back(
+def moving_criteria(
     table: CaseTable, by_hand: Case, order: str, *more: Criterion
 ) -> tuple[Criterion, ...]:
-    """The criteria of both directions: ``order`` says where the features stand."""
+    """Return the criteria of both directions; ``order`` says where the features stand."""
     rows = standard(table, h=3)
     in_order = (
         row("n=7 h=4 d_head=3"),
@@ -41,8 +41,8 @@ def there_or_back(
     )
 
 
-def layers(rng: Rng, bias: bool, **shapes: tuple[int, int]) -> State:
-    """Weights of order one for layers of these shapes, and biases that are not zero."""
+def layer_weights(rng: Rng, bias: bool, **shapes: tuple[int, int]) -> State:
+    """Return weights of order one for layers of these shapes, and biases that are not zero."""
     state = {}
     for name, (d_out, d_in) in shapes.items():
         state[f"{name}.weight"] = uniform_values(rng, d_out, d_in)

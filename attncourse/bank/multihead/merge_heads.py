@@ -3,15 +3,15 @@
 import torch
 
 from attncourse import multihead
-from attncourse.bank.multihead.cases import there_or_back
+from attncourse.bank.multihead.cases import moving_criteria
 from attncourse.bank.multihead.mistakes import (
-    ADDED_UP,
-    FROM_THE_FRONT,
-    INTERLEAVED,
-    NOT_PUT_BACK,
-    OTHER_TWO,
-    heads_first,
-    side_by_side,
+    AXES_FROM_THE_FRONT,
+    AXES_NOT_PUT_BACK,
+    FEATURES_INTERLEAVED,
+    HEADS_ADDED_UP,
+    OTHER_TWO_AXES,
+    join_side_by_side,
+    move_heads_first,
 )
 from attncourse.checks.exercise import Case, composition, exercise
 from attncourse.checks.writing import cases
@@ -27,18 +27,20 @@ BY_HAND = Case((torch.arange(12).reshape(3, 2, 2).double(),), note="three heads,
 
 
 @composition
-def merging(take=lambda x: x, move=heads_first, join=side_by_side, finish=lambda merged: merged):
-    """``merge_heads`` made of decisions."""
+def compose_merge_heads(
+    take=lambda x: x, move=move_heads_first, join=join_side_by_side, finish=lambda merged: merged
+):
+    """Return ``merge_heads`` made of decisions."""
     return lambda x: finish(join(move(take(x))))
 
 
-def of_merged(x):
-    """The shape (..., n, h * d_head) for x of shape (..., h, n, d_head)."""
+def merged_shape(x):
+    """Return the shape (..., n, h * d_head) for x of shape (..., h, n, d_head)."""
     *batch, h, n, d_head = x.shape
     return *batch, n, h * d_head
 
 
-def one_batch_axis(x):
+def refuse_other_batch_axes(x):
     b, h, n, d_head = x.shape
     return x.reshape(b, h, n, d_head)
 
@@ -50,25 +52,25 @@ EXERCISE = exercise(
     section="Chapter 9, “One projection for all heads”",
     difficulty=1,
     minutes=8,
-    criteria=there_or_back(CASES, BY_HAND, "the heads' features side by side, head 0 first"),
+    criteria=moving_criteria(CASES, BY_HAND, "the heads' features side by side, head 0 first"),
     excludes=(cases.FLOATS_ONLY,),
     mistakes=made(
-        merging,
-        NOT_PUT_BACK,
-        INTERLEAVED,
-        ADDED_UP,
-        FROM_THE_FRONT.naming(
+        compose_merge_heads,
+        AXES_NOT_PUT_BACK,
+        FEATURES_INTERLEAVED,
+        HEADS_ADDED_UP,
+        AXES_FROM_THE_FRONT.naming(
             **{"b, n, d = x.shape": "b, h, n, d = x.shape", "*batch, n, d =": "*batch, h, n, d ="}
         )
         .by(join=lambda x: x.flatten(2))
         .by(join=lambda x: x.flatten(1))
         .by(join=lambda x: torch.cat(x.unbind(-2), 2))
-        .by(take=one_batch_axis)
-        .by(move=lambda x: x.transpose(1, 2).reshape(of_merged(x)), join=lambda x: x)
+        .by(take=refuse_other_batch_axes)
+        .by(move=lambda x: x.transpose(1, 2).reshape(merged_shape(x)), join=lambda x: x)
         .by(move=lambda x: torch.cat(x.unbind(1), -1), join=lambda x: x)
         .by(finish=lambda merged: merged.reshape(-1, *merged.shape[-2:])),
-        OTHER_TWO.here(move=lambda x: x.mT.reshape(of_merged(x)), join=lambda x: x).by(
-            move=lambda x: x.transpose(-3, -1).reshape(of_merged(x)), join=lambda x: x
+        OTHER_TWO_AXES.here(move=lambda x: x.mT.reshape(merged_shape(x)), join=lambda x: x).by(
+            move=lambda x: x.transpose(-3, -1).reshape(merged_shape(x)), join=lambda x: x
         ),
         mistake(""".view where the memory is out of order
             `.view` never moves a number, and after the transpose the numbers of a row no longer lie

@@ -7,25 +7,25 @@ import torch
 from torch import nn
 
 from attncourse import multihead
-from attncourse.bank.multihead.cases import layers
+from attncourse.bank.multihead.cases import layer_weights
 from attncourse.bank.multihead.mistakes import (
-    ADDED_UP,
+    AXES_FROM_THE_FRONT,
+    AXES_NOT_PUT_BACK,
+    DIVISION_TURNED_ROUND,
     EVERY_H_TH,
-    FROM_THE_FRONT,
-    INTERLEAVED,
-    NOT_PUT_BACK,
-    NOT_REFUSED,
+    FEATURES_INTERLEAVED,
+    HEADS_ADDED_UP,
     RESHAPED,
-    TURNED_ROUND,
     WIDTH_FOR_NUMBER,
-    across_heads,
-    by_its_axes,
-    by_its_batch,
-    heads_first,
-    in_runs,
-    in_turns,
-    refused,
-    side_by_side,
+    WIDTH_NOT_REFUSED,
+    cut_every_h_th,
+    cut_into_runs,
+    cut_with_batch_in_front,
+    cut_with_one_batch_axis,
+    join_in_memory_order,
+    join_side_by_side,
+    move_heads_first,
+    refuse_width,
 )
 from attncourse.checks import callers
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
@@ -42,7 +42,7 @@ def heads_state(
     rng: Rng, d_model: int, n_heads: int, n_kv_heads: int | None = None, bias: bool = True
 ) -> State:
     d, d_kv = d_model, d_model // n_heads * (n_kv_heads or n_heads)
-    return layers(rng, bias, W_q=(d, d), W_k=(d_kv, d), W_v=(d_kv, d), W_o=(d, d))
+    return layer_weights(rng, bias, W_q=(d, d), W_k=(d_kv, d), W_v=(d_kv, d), W_o=(d, d))
 
 
 CASES = ModuleTable(
@@ -62,25 +62,25 @@ WIDE = row("m=5 n=7 d_model=24 h=6", batch=(2,))
 CROSSED = row("m=5 n=7 d_model=8 h=2")
 
 
-def far_off(rng: Rng, shape: tuple[int, ...]):
-    """Tokens whose first feature is large, so that the scores of a row lie far from 0."""
+def tokens_far_from_0(rng: Rng, shape: tuple[int, ...]):
+    """Return tokens whose first feature is large, so that the scores of a row lie far from 0."""
     tokens = cases.between(rng, shape)
     tokens[..., 0] = 2e4
     return tokens
 
 
-FAR_OFF = Drawn("n d_model", far_off)
+FAR_OFF = Drawn("n d_model", tokens_far_from_0)
 
 
-def masked(axes: str, key: Drawn | None = None) -> dict:
-    """A mask, and no value."""
+def mask_without_value(axes: str, key: Drawn | None = None) -> dict:
+    """Return the arguments of a case with a mask and no value."""
     return {"key": key, "value": None, "mask": hole(axes)}
 
 
-EACH = masked("... m m")
+EACH = mask_without_value("... m m")
 
 
-def not_divisible(d: int, h: int) -> Case:
+def indivisible_sizes_case(d: int, h: int) -> Case:
     built = f"MultiHeadAttention({d}, {h})"
     return Case((d, h), use=callers.type_built, shown=built, raises=ValueError)
 
@@ -116,7 +116,7 @@ SOME_ARE_0 = [
 # --- decisions and mistakes ----------------------------------------------------------------------
 
 
-def joined_in_turns(x):
+def merge_in_turns(x):
     return x.movedim(-3, -1).flatten(-2)
 
 
@@ -126,61 +126,61 @@ def four_layers(d_model, n_heads, n_kv_heads, bias):
     return {name: nn.Linear(d_model, size, bias=bias) for name, size in sizes.items()}
 
 
-def other_W_o(d_in, *sizes):
-    """The four layers, but W_o takes another number of features."""
+def layers_with_other_W_o(d_in, *sizes):
+    """Return the four layers, but W_o takes another number of features."""
     d, *_, bias = sizes
     return four_layers(*sizes) | {"W_o": nn.Linear(d_in, d, bias=bias)}
 
 
-def in_their_places(query, key, value):
+def default_key_and_value(query, key, value):
     key = query if key is None else key
     return query, key, key if value is None else value
 
 
-def of_the_query(query, key, value):
-    """The query stands for a value that is left out, also where a key is given."""
+def query_as_default_value(query, key, value):
+    """Return the inputs with the query for a value left out, also where a key is given."""
     return query, query if key is None else key, query if value is None else value
 
 
-def up_to_the_shorter(weights, value):
-    """The blend of as many values as there are weights and values."""
+def mix_up_to_the_shorter(weights, value):
+    """Return the blend of as many values as there are both weights and values."""
     n = min(weights.shape[-1], value.shape[-2])
     return weights[..., :n] @ value[..., :n, :]
 
 
-def blended_up_to_the_shorter(attention, views, mask, other):
-    return replace(attention, mix=up_to_the_shorter).output(*views, mask, other=other)
+def blend_up_to_the_shorter(attention, views, mask, other):
+    return replace(attention, mix=mix_up_to_the_shorter).output(*views, mask, other=other)
 
 
-def for_every_head(mask, n_axes):
-    """An axis for the heads, where a mask has a batch axis and none of them."""
+def add_heads_axis(mask, n_axes):
+    """Return the mask with an axis for the heads if it has a batch axis and none for them."""
     return mask.unsqueeze(-3) if mask is not None and 2 < mask.ndim < n_axes else mask
 
 
 @composition
-def heads(
+def compose_multi_head_attention(
     super_init=decisions.begun,
-    refuse=refused,
+    refuse=refuse_width,
     layers=four_layers,
     hold=decisions.assigned,
-    defaults=in_their_places,
+    defaults=default_key_and_value,
     query=lambda self, x: self.W_q(x),
     key=lambda self, x: self.W_k(x),
     value=lambda self, x: self.W_v(x),
-    cut=in_runs,
-    move=heads_first,
+    cut=cut_into_runs,
+    move=move_heads_first,
     share=lambda x, group: x.repeat_interleave(group, -3),
-    mask_for=for_every_head,
+    mask_for=add_heads_axis,
     mask_order=lambda mask, q: mask,
     merge=multihead.merge_heads,
     mix=lambda self, merged, query: self.W_o(merged),
-    finish=lambda self, output, *given: output,
+    finish=lambda self, output, *inputs: output,
     answer=decisions.mixed,
     shares=decisions.shared_out,
-    shown=lambda self, maps, *given: maps,
+    shown=lambda self, maps, *inputs: maps,
     **options,
 ):
-    """A ``MultiHeadAttention`` made of decisions, in the order in which they are taken.
+    """Return a ``MultiHeadAttention`` made of decisions, in the order in which they are taken.
 
     ``answer`` makes what each head returns, ``shares`` the maps that ``weights`` returns, to which
     ``shown`` is done. Other options are decisions of ``Attention``.
@@ -194,8 +194,8 @@ def heads(
             self.n_heads, self.n_kv_heads = n_heads, n_kv_heads or n_heads
             hold(self, layers(d_model, n_heads, self.n_kv_heads, bias))
 
-        def of_heads(self, *given, mask):
-            asking, *seen = defaults(*given)
+        def of_heads(self, *inputs, mask):
+            asking, *seen = defaults(*inputs)
             q = move(cut(query(self, asking), self.n_heads))
             group = self.n_heads // self.n_kv_heads
             k, v = (
@@ -218,8 +218,8 @@ def heads(
     return MultiHeadAttention
 
 
-def repeated_the_other_way(mask, q):
-    """Heads stand before the batch in one row of both, and the mask's with the batch first."""
+def repeat_mask_batch_first(mask, q):
+    """Repeat the mask over one axis of batch and heads, batch first; q's has the heads first."""
     if mask is None or mask.ndim != 4 or mask.shape[1] != 1 or len(mask) != len(q):
         return mask
     batch, n_heads = q.shape[:2]
@@ -227,45 +227,45 @@ def repeated_the_other_way(mask, q):
     return rows.unflatten(0, (n_heads, batch)).transpose(0, 1)
 
 
-def repeated_with_the_batch_first(mask, q):
-    """Heads stand behind the batch in one row of both, and the mask's with the heads first."""
+def repeat_mask_heads_first(mask, q):
+    """Repeat the mask over one axis of batch and heads, heads first; q's has the batch first."""
     if mask is None or mask.ndim != 4 or mask.shape[1] != 1 or len(mask) != len(q):
         return mask
     return mask[:, 0].repeat(q.shape[1], 1, 1).unflatten(0, q.shape[:2])
 
 
-def one_bias_for_each_head(self, merged, query):
-    more = 0 if self.W_o.bias is None else (self.n_heads - 1) * self.W_o.bias
-    return self.W_o(merged) + more
+def add_bias_for_each_head(self, merged, query):
+    other_biases = 0 if self.W_o.bias is None else (self.n_heads - 1) * self.W_o.bias
+    return self.W_o(merged) + other_biases
 
 
-def head_0(mask, n_axes):
-    """Of a mask for each head, the first one."""
+def mask_of_head_0(mask, n_axes):
+    """Return of a mask for each head the first one."""
     return mask[..., :1, :, :] if mask is not None and mask.ndim == n_axes else mask
 
 
 OVER_OTHERS = (mistakes.OVER_QUERIES, mistakes.OVER_AXIS_1, mistakes.OVER_AXIS_0)
 
 
-def heads_unfolded_first(x):
-    """Batch and heads in one axis, the batch first, taken apart as if the heads came first."""
+def unfold_heads_first(x):
+    """Merge heads that were folded behind the batch as if they stood before it."""
     *batch, h, n, d = x.shape
-    apart = x.reshape(-1, n, d).reshape(h, -1, n, d)
-    return apart.permute(1, 2, 0, 3).reshape(*batch, n, h * d)
+    unfolded = x.reshape(-1, n, d).reshape(h, -1, n, d)
+    return unfolded.permute(1, 2, 0, 3).reshape(*batch, n, h * d)
 
 
-def heads_folded_first(x):
-    """Batch and heads in one axis, the heads first, taken apart as if the batch came first."""
+def fold_heads_first(x):
+    """Merge heads that were folded before the batch as if they stood behind it."""
     return multihead.merge_heads(x.movedim(-3, 0).reshape(x.shape))
 
 
-FOLDED = (
+FOLDED_AND_UNFOLDED = (
     mistake("""batch and heads folded in one order and unfolded in the other
     You put batch and heads into one axis and take them apart the other way round, so a sequence
     gets heads of others; with one sequence that does not show. Leave both axes as they are: `@`
     takes them along.""")
-    .by(merge=heads_unfolded_first)
-    .by(merge=heads_folded_first)
+    .by(merge=unfold_heads_first)
+    .by(merge=fold_heads_first)
 )
 OF_ATTENTION = (
     mistake("""divided by √d_model or √h
@@ -276,8 +276,8 @@ OF_ATTENTION = (
     *(s.naming(d_k="d_head") for s in (*mistakes.OF_THE_SCALE, mistakes.SCALED_AFTERWARDS)),
     *(
         # where a whole column is masked, it matters what was filled in
-        one.by(one.ways[0] | mistakes.filled_with(-1e9)) if one in OVER_OTHERS else one
-        for one in mistakes.OF_THE_SOFTMAX
+        recipe.by(recipe.ways[0] | mistakes.filled_with(-1e9)) if recipe in OVER_OTHERS else recipe
+        for recipe in mistakes.OF_THE_SOFTMAX
     ),
     mistakes.NEITHER.naming(d_k="d_head"),
     mistake("""softmax over the heads
@@ -323,22 +323,30 @@ EXERCISE = exercise(
             GROUPED.but(options={**GROUPED.options, **NO_BIAS}),
         ),
         CASES.criterion("a mask for every head", 2).on(
-            ONE.but(arguments=masked("m m"), note="(m, n)"),
-            THREE.but(arguments=masked("m m"), note="(m, n), a batch of 3"),
-            ONE.but(batch=(7,), arguments=masked("m m"), note=cases.ONE_MASK),
+            ONE.but(arguments=mask_without_value("m m"), note="(m, n)"),
+            THREE.but(arguments=mask_without_value("m m"), note="(m, n), a batch of 3"),
+            ONE.but(batch=(7,), arguments=mask_without_value("m m"), note=cases.ONE_MASK),
             TWO.but(arguments=EACH, note="(b, m, n)"),
             THREE.but(arguments=EACH, note="(b, m, n), as many as heads"),
             CROSSED.but(
                 batch=(2,),
-                arguments=masked("... m n", **KEY),
+                arguments=mask_without_value("... m n", **KEY),
                 note="(b, m, n), keys from elsewhere, as many sequences as heads",
             ),
-            CROSSED.but("m=11", arguments=masked("m n", FAR_OFF), note="(m, n), scores far from 0"),
+            CROSSED.but(
+                "m=11",
+                arguments=mask_without_value("m n", FAR_OFF),
+                note="(m, n), scores far from 0",
+            ),
         ),
         CASES.criterion("a mask for each head", 1).on(
-            TWO.but(arguments=masked("... h m m"), note="(b, h, m, n)"),
-            THREE.but(arguments=masked("... h m m"), note="(b, h, m, n), b = h"),
-            GROUPED.but(batch=(2,), arguments=masked("... h m m"), note="(b, h, m, n), n_kv_heads"),
+            TWO.but(arguments=mask_without_value("... h m m"), note="(b, h, m, n)"),
+            THREE.but(arguments=mask_without_value("... h m m"), note="(b, h, m, n), b = h"),
+            GROUPED.but(
+                batch=(2,),
+                arguments=mask_without_value("... h m m"),
+                note="(b, h, m, n), n_kv_heads",
+            ),
         ),
         CASES.criterion("weights(...) returns a map for each head", 2).on(
             MAPS_BY_HAND,
@@ -348,7 +356,9 @@ EXERCISE = exercise(
             ACROSS.but(method="weights", note="a value that plays no part"),
             GROUPED.but(method="weights"),
             THREE.but(arguments=EACH, method="weights", note="(b, m, n), as many as heads"),
-            TWO.but(arguments=masked("... h m m"), method="weights", note="(b, h, m, n)"),
+            TWO.but(
+                arguments=mask_without_value("... h m m"), method="weights", note="(b, h, m, n)"
+            ),
         ),
         CASES.criterion("batches", 1).on(
             *ROWS.batches,
@@ -371,36 +381,39 @@ EXERCISE = exercise(
             ),
             GROUPED.but(
                 "n=7",
-                arguments=masked("m n", **KEY),
+                arguments=mask_without_value("m n", **KEY),
                 use=callers.call_module_with_gradients,
                 note="with a mask, all at once",
             ),
         ),
         Criterion("refuses a d_model that n_heads does not divide", 1).on(
-            lambda rng: [not_divisible(7, 2), not_divisible(12, 5)]
+            lambda rng: [indivisible_sizes_case(7, 2), indivisible_sizes_case(12, 5)]
         ),
         unchanged(),
     ),
     excludes=(cases.FLOATS_ONLY,),
-    mistakes=made(heads, mistakes.WEIGHTS_WITHOUT_MASK, mistakes.WEIGHTS_ARE_SCORES)
-    + made(heads, *OF_ATTENTION, beside=mistakes.IN_ONE_METHOD)
+    mistakes=made(
+        compose_multi_head_attention, mistakes.WEIGHTS_WITHOUT_MASK, mistakes.WEIGHTS_ARE_SCORES
+    )
+    + made(compose_multi_head_attention, *OF_ATTENTION, beside=mistakes.IN_ONE_METHOD)
     + made(
-        heads,
+        compose_multi_head_attention,
         mistakes.NO_SUPER_INIT,
         mistakes.LAYERS_HIDDEN,
-        RESHAPED.by(RESHAPED.ways[0] | {"merge": across_heads}),
-        EVERY_H_TH.by(cut=in_turns, merge=joined_in_turns),
+        RESHAPED.by(RESHAPED.ways[0] | {"merge": join_in_memory_order}),
+        EVERY_H_TH.by(cut=cut_every_h_th, merge=merge_in_turns),
         WIDTH_FOR_NUMBER,
-        FROM_THE_FRONT.by(cut=by_its_axes)
+        AXES_FROM_THE_FRONT.by(cut=cut_with_one_batch_axis)
         .by(compare=lambda q, k: torch.einsum("bhmd,bhnd->bhmn", q, k))
-        .by(cut=by_its_batch, move=lambda x: x.transpose(1, 2))
+        .by(cut=cut_with_batch_in_front, move=lambda x: x.transpose(1, 2))
         .by(share=lambda x, group: x.repeat_interleave(group, 1))
         .by(share=lambda x, group: x.repeat_interleave(group, 0)),
-        NOT_PUT_BACK.here(merge=across_heads),
-        FOLDED,
-        INTERLEAVED.here(merge=joined_in_turns),
-        ADDED_UP.here(
-            layers=lambda d, h, *more: other_W_o(d // h, d, h, *more), merge=lambda x: x.mean(-3)
+        AXES_NOT_PUT_BACK.here(merge=join_in_memory_order),
+        FOLDED_AND_UNFOLDED,
+        FEATURES_INTERLEAVED.here(merge=merge_in_turns),
+        HEADS_ADDED_UP.here(
+            layers=lambda d, h, *more: layers_with_other_W_o(d // h, d, h, *more),
+            merge=lambda x: x.mean(-3),
         ).said(
             "Your W_o takes d/h features, as if the heads were averaged or added up. Their outputs "
             "stand side by side, d features in all; W_o decides with which weights they are added."
@@ -408,14 +421,14 @@ EXERCISE = exercise(
         mistake("""the heads attend to each other
             You leave the projections as (..., n, h, d_head), without the transpose, so that in each
             token head meets head. Tokens are to meet: `.transpose(-3, -2)` first.
-        """).by(move=lambda x: x, merge=side_by_side),
+        """).by(move=lambda x: x, merge=join_side_by_side),
         mistake("""W_o is forgotten
             You return the heads' outputs side by side. W_o comes after that, and it is the only
             place where the heads meet.""").by(mix=lambda self, merged, query: merged),
         mistake("""W_o's bias is added once for each head
             You send each head through its part of W_o and add up, with the bias every time. It is
             added once: put the heads side by side, and call `self.W_o` on all of them.
-        """).by(mix=one_bias_for_each_head),
+        """).by(mix=add_bias_for_each_head),
         mistake("""the query is added on top
             You add the query to the output, as the block around this module will. Attention returns
             what W_o makes of the heads, and nothing else.
@@ -445,11 +458,11 @@ EXERCISE = exercise(
             key is None else key`, then `value = key if value is None else value`. You use another
             one for key or for value.""")
         .by(defaults=lambda query, key, value: (query, query, query))
-        .by(defaults=lambda q, k, v: (q, q, in_their_places(q, k, v)[2]))
-        .by(defaults=lambda q, k, v: in_their_places(q, k, None))
-        .by(defaults=lambda q, k, v: in_their_places(q, k, None if k is None else v))
-        .by(defaults=of_the_query)
-        .by(defaults=of_the_query, answer=blended_up_to_the_shorter),
+        .by(defaults=lambda q, k, v: (q, q, default_key_and_value(q, k, v)[2]))
+        .by(defaults=lambda q, k, v: default_key_and_value(q, k, None))
+        .by(defaults=lambda q, k, v: default_key_and_value(q, k, None if k is None else v))
+        .by(defaults=query_as_default_value)
+        .by(defaults=query_as_default_value, answer=blend_up_to_the_shorter),
         mistake("""a tensor taken for True or False
             `key or query` and `if key:` ask a tensor whether it is true, which torch refuses for
             more than one number. Ask `if key is None`.
@@ -478,12 +491,12 @@ EXERCISE = exercise(
         .by(
             *(
                 {
-                    "layers": lambda d, h, kv, bias, b=b, one=one: (
+                    "layers": lambda d, h, kv, bias, b=b, recipe=recipe: (
                         four_layers(d, h, kv, bias)
-                        | {f"W_{n}": four_layers(d, h, kv, b)[f"W_{n}"] for n in one}
+                        | {f"W_{n}": four_layers(d, h, kv, b)[f"W_{n}"] for n in recipe}
                     )
                 }
-                for b, one in product((False, True), ("o", "q", "k", "v", "qkv"))
+                for b, recipe in product((False, True), ("o", "q", "k", "v", "qkv"))
             )
         ),
         mistake("""the mask's batch axis meets the heads
@@ -504,17 +517,17 @@ EXERCISE = exercise(
             of the two: a sentence gets another one's mask. Repeat it in the same order:
             `mask.repeat(h, 1, 1)` where heads come first, `repeat_interleave` where the batch
             does.""")
-        .by(mask_order=repeated_the_other_way)
-        .by(mask_order=repeated_with_the_batch_first),
+        .by(mask_order=repeat_mask_batch_first)
+        .by(mask_order=repeat_mask_heads_first),
         mistake("""head 0's mask for all heads
             Of a mask (b, h, m, n) you use the first head's for all. Each head has its own.
-        """).by(mask_for=lambda mask, n_axes: head_0(for_every_head(mask, n_axes), n_axes)),
+        """).by(mask_for=lambda mask, n_axes: mask_of_head_0(add_heads_axis(mask, n_axes), n_axes)),
         mistakes.WEIGHTS_MISSING,
         mistake("""weights averages over the heads
             Your `weights` returns one map, the average (which is what PyTorch's module does
             unless told otherwise), or head 0's. Return all h of them: they were made to differ.""")
-        .by(shown=lambda self, maps, *given: maps.mean(-3))
-        .by(shown=lambda self, maps, *given: maps[..., 0, :, :]),
+        .by(shown=lambda self, maps, *inputs: maps.mean(-3))
+        .by(shown=lambda self, maps, *inputs: maps[..., 0, :, :]),
         mistake("""weights compares with the query alone
             Your `weights` makes the keys of the query even where a key is given. It is to return
             the maps that `forward` uses: `key = query if key is None else key`.""").by(
@@ -522,11 +535,11 @@ EXERCISE = exercise(
                 maps if key is None else self.weights(query, None, None, mask)
             )
         ),
-        mistakes.WEIGHTS_ARE_OUTPUT.here(shown=lambda self, maps, *given: self(*given)),
+        mistakes.WEIGHTS_ARE_OUTPUT.here(shown=lambda self, maps, *inputs: self(*inputs)),
         mistakes.WEIGHTS_COME_BACK.here(
-            finish=lambda self, output, *given: (output, self.weights(*given))
+            finish=lambda self, output, *inputs: (output, self.weights(*inputs))
         ),
-        NOT_REFUSED,
-        TURNED_ROUND,
+        WIDTH_NOT_REFUSED,
+        DIVISION_TURNED_ROUND,
     ),
 )

@@ -6,7 +6,7 @@ from itertools import combinations, permutations, product
 import torch
 
 from attncourse import multihead
-from attncourse.bank.multihead.cases import layers
+from attncourse.bank.multihead.cases import layer_weights
 from attncourse.checks import callers
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
 from attncourse.checks.writing.cases import once_more
@@ -22,11 +22,11 @@ BIASES = tuple(f"{name}.bias" for name in NAMES[:3])
 
 
 def naive_state(rng: Rng, d_model: int, n_heads: int, bias: bool) -> State:
-    """The state of a ``MultiHeadNaive``: float32, like a module as it is built."""
+    """Return the state of a ``MultiHeadNaive``: float32, like a module as it is built."""
     d_head = d_model // n_heads
-    state = layers(rng, bias, W_o=(d_model, d_model))
+    state = layer_weights(rng, bias, W_o=(d_model, d_model))
     for i in range(n_heads):
-        parts = layers(rng, bias, **{name: (d_head, d_model) for name in NAMES[:3]})
+        parts = layer_weights(rng, bias, **{name: (d_head, d_model) for name in NAMES[:3]})
         state |= {f"heads.{i}.{name}": w for name, w in parts.items()}
     return {name: w.float() for name, w in state.items()}
 
@@ -41,22 +41,22 @@ def naive_case(
     bias: bool = True,
     note: str = "",
 ) -> Case:
-    """A case of a naive module: parameters of these names, an output on an input of a shape.
+    """Return a case of a naive module: its parameters' names, or its output on a shape.
 
-    Without either, the tensors that it shares with naive.
+    Without either, the tensors that the result shares with naive.
     """
-    use, asked = callers.shared_by_made, {}
+    use, arguments = callers.shared_by_made, {}
     if names:
-        use, asked = callers.parameters_made, {"names": names}
+        use, arguments = callers.parameters_made, {"names": names}
     elif on:
-        use, asked = (
+        use, arguments = (
             callers.output_of_made,
             {"inputs": ("x",), "x": uniform_values(rng, *on).float()},
         )
     built = f"MultiHeadNaive({d_model}, {n_heads}{'' if bias else ', bias=False'})"
     shown = f"naive_to_batched(naive), naive = {built}"
     state = naive_state(rng, d_model, n_heads, bias)
-    return Case(kwargs=asked | state, use=use, note=note, shown=shown)
+    return Case(kwargs=arguments | state, use=use, note=note, shown=shown)
 
 
 # Whole numbers: two heads of one feature. Their rows are to stand below one another.
@@ -74,47 +74,49 @@ SMALL_NAIVE = Case(
 # --- decisions and mistakes ----------------------------------------------------------------------
 
 
-def interleaved(tensors):
-    """Row 0 of every head, then row 1 of every head, and so on."""
+def interleave_rows(tensors):
+    """Return row 0 of every head, then row 1 of every head, and so on."""
     return torch.stack(tensors, dim=1).flatten(0, 1)
 
 
-def weight_alone(layer, own):
-    layer.weight.copy_(own.weight)
+def copy_weight_only(layer, naive_layer):
+    layer.weight.copy_(naive_layer.weight)
 
 
-def weight_and_bias(layer, own):
-    layer.load_state_dict(own.state_dict(), strict=False)
+def copy_weight_and_bias(layer, naive_layer):
+    layer.load_state_dict(naive_layer.state_dict(), strict=False)
 
 
-def transposed(layer, own):
-    weight_and_bias(layer, own)
-    layer.weight.copy_(own.weight.T)
+def copy_transposed(layer, naive_layer):
+    copy_weight_and_bias(layer, naive_layer)
+    layer.weight.copy_(naive_layer.weight.T)
 
 
 @composition
-def converted(
+def compose_naive_to_batched(
     heads=lambda naive: list(naive.heads),
     number=lambda naive: len(naive.heads),
     biased=lambda naive: naive.W_o.bias is not None,
     weights=torch.cat,
     biases=torch.cat,
     origin=lambda name, part: name,
-    copied=NAMES[:3],
-    W_o=weight_and_bias,
+    copied_names=NAMES[:3],
+    W_o=copy_weight_and_bias,
     finish=lambda made, naive: made,
 ):
-    """A ``naive_to_batched`` made of decisions; ``origin`` names the layer to copy from."""
+    """Return a ``naive_to_batched`` made of decisions; ``origin`` names the layer to copy from."""
 
     def naive_to_batched(naive):
         bias = biased(naive)
         made = multihead.MultiHeadAttention(naive.W_o.in_features, number(naive), bias=bias)
         joins = {"weight": weights, "bias": bias and naive.W_o.bias is not None and biases}
         with torch.no_grad():
-            for name, (part, join) in product(copied, joins.items()):
+            for name, (part, join) in product(copied_names, joins.items()):
                 if join:
-                    of = [getattr(getattr(head, origin(name, part)), part) for head in heads(naive)]
-                    getattr(getattr(made, name), part).copy_(join(of))
+                    parts_of_heads = [
+                        getattr(getattr(head, origin(name, part)), part) for head in heads(naive)
+                    ]
+                    getattr(getattr(made, name), part).copy_(join(parts_of_heads))
             if W_o is not None:
                 W_o(made.W_o, naive.W_o)
         return finish(made, naive)
@@ -122,13 +124,13 @@ def converted(
     return naive_to_batched
 
 
-def shared_layer(made, naive):
+def share_W_o(made, naive):
     made.W_o = naive.W_o
     return made
 
 
-def from_another(choice: tuple) -> dict:
-    """Some parameters of projections come from others: which from which, and of what kind."""
+def take_from_other_layers(choice: tuple) -> dict:
+    """Return the option that copies from other projections: which from which, what kind."""
     origins, parts = choice
     return {"origin": lambda name, part: dict(origins).get(name, name) if part in parts else name}
 
@@ -181,7 +183,7 @@ EXERCISE = exercise(
     ),
     mistakes=(
         *made(
-            converted,
+            compose_naive_to_batched,
             mistake("""the heads' weights side by side
                 You join the weights along their second axis, or transpose them first. `nn.Linear`
                 stores (out, in), and what stands side by side in the *output* is rows of the
@@ -192,8 +194,8 @@ EXERCISE = exercise(
                 Head i uses the i-th run of features: all rows of head 0 come first, then those of
                 head 1. You take the heads backwards, a row of each in turn, or one head everywhere:
                 does the loop use its index?""")
-            .by(weights=interleaved)
-            .by(weights=interleaved, biases=interleaved)
+            .by(weights=interleave_rows)
+            .by(weights=interleave_rows, biases=interleave_rows)
             .by(heads=lambda naive: list(naive.heads)[::-1])
             .by(weights=lambda tensors: torch.cat(tensors[::-1]))
             .by(weights=lambda tensors: torch.cat(tensors[:1] * len(tensors)))
@@ -209,27 +211,27 @@ EXERCISE = exercise(
                 One of W_q, W_k and W_v, or two, hold what the heads have in another of these. Each
                 of the three has its own source.""")
             .by(origin=lambda name, part: "W_q" if name == "W_k" else name)
-            .by(*map(from_another, ORIGINS)),
+            .by(*map(take_from_other_layers, ORIGINS)),
             mistake("""not all projections are copied
                 W_q, W_k or W_v, or some rows of them, are still the random ones that the module was
                 built with. Fill all three, from every head: `torch.cat([head.W_q.weight for head in
                 naive.heads])`.""")
-            .by(copied=())
-            .by(*({"copied": two} for two in combinations(NAMES[:3], 2))),
+            .by(copied_names=())
+            .by(*({"copied_names": two} for two in combinations(NAMES[:3], 2))),
             mistake("""W_o is not copied as it is
                 Your W_o, or its bias alone, is still the random one that it was built with, or it
                 is transposed. Both modules hold it as an `nn.Linear`: copy weight and bias.""")
             .by(W_o=None)
-            .by(W_o=weight_alone)
-            .by(W_o=transposed),
+            .by(W_o=copy_weight_only)
+            .by(W_o=copy_transposed),
             mistake("""W_o is shared, not copied
                 The new module holds the very layer `naive.W_o`. Training one would change the
-                other: copy the numbers.""").by(finish=shared_layer),
+                other: copy the numbers.""").by(finish=share_W_o),
             mistake("""the biases are not those of naive
                 The new module has biases exactly where naive has, `bias=naive.W_o.bias is not
                 None`. They are the heads' biases, joined like the weights.""")
             .by(biases=None)
-            .by(biased=lambda naive: False, W_o=weight_alone)
+            .by(biased=lambda naive: False, W_o=copy_weight_only)
             .by(biased=lambda naive: True)
             .by(biases=lambda tensors: tensors[0].repeat(len(tensors)))
             .by(biases=lambda tensors: torch.cat(tensors[::-1]))

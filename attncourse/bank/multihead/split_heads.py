@@ -3,20 +3,20 @@
 import torch
 
 from attncourse import multihead
-from attncourse.bank.multihead.cases import there_or_back
+from attncourse.bank.multihead.cases import moving_criteria
 from attncourse.bank.multihead.mistakes import (
+    AXES_FROM_THE_FRONT,
+    DIVISION_TURNED_ROUND,
     EVERY_H_TH,
-    FROM_THE_FRONT,
-    NOT_REFUSED,
-    OTHER_TWO,
+    OTHER_TWO_AXES,
     RESHAPED,
-    TURNED_ROUND,
     WIDTH_FOR_NUMBER,
-    by_its_axes,
-    by_its_batch,
-    heads_first,
-    in_runs,
-    refused,
+    WIDTH_NOT_REFUSED,
+    cut_into_runs,
+    cut_with_batch_in_front,
+    cut_with_one_batch_axis,
+    move_heads_first,
+    refuse_width,
 )
 from attncourse.checks.exercise import Case, Criterion, composition, exercise
 from attncourse.checks.writing import cases
@@ -32,24 +32,24 @@ BY_HAND = Case((torch.arange(12).reshape(2, 6).double(), 3), note="two tokens, t
 # --- decisions and mistakes ----------------------------------------------------------------------
 
 
-def by_two_axes(x, h):
+def cut_without_batch_axis(x, h):
     n, d = x.shape
     return x.reshape(n, h, d // h)
 
 
 @composition
-def splitting(
-    asked=lambda x: x.shape[-1],
-    refuse=refused,
+def compose_split_heads(
+    width_of=lambda x: x.shape[-1],
+    refuse=refuse_width,
     take=lambda x, h: x,
-    cut=in_runs,
-    move=heads_first,
+    cut=cut_into_runs,
+    move=move_heads_first,
     finish=lambda heads: heads,
 ):
-    """``split_heads`` made of decisions; ``refuse`` sees the width that is ``asked`` for."""
+    """Return ``split_heads`` made of decisions; ``refuse`` sees what ``width_of`` gives."""
 
     def split_heads(x, n_heads):
-        refuse(asked(x), n_heads)
+        refuse(width_of(x), n_heads)
         return finish(move(cut(take(x, n_heads), n_heads)))
 
     return split_heads
@@ -62,7 +62,7 @@ EXERCISE = exercise(
     section="Chapter 9, “One projection for all heads”",
     difficulty=2,
     minutes=10,
-    criteria=there_or_back(
+    criteria=moving_criteria(
         CASES,
         BY_HAND,
         "head i gets features i·d/h to (i+1)·d/h − 1 of every token",
@@ -75,7 +75,7 @@ EXERCISE = exercise(
     ),
     excludes=(cases.FLOATS_ONLY,),
     mistakes=made(
-        splitting,
+        compose_split_heads,
         mistake("""the axes are left as they are
             You return (..., n, h, d/h). The heads come before the tokens: `.transpose(-3, -2)`.
         """).by(move=lambda x: x),
@@ -84,14 +84,14 @@ EXERCISE = exercise(
         ),
         EVERY_H_TH,
         WIDTH_FOR_NUMBER,
-        FROM_THE_FRONT.by(cut=by_its_axes)
-        .by(cut=by_its_batch, move=lambda x: x.transpose(1, 2))
+        AXES_FROM_THE_FRONT.by(cut=cut_with_one_batch_axis)
+        .by(cut=cut_with_batch_in_front, move=lambda x: x.transpose(1, 2))
         .by(move=lambda x: x.movedim(-2, 0))
         .by(move=lambda x: x.movedim(-2, 1))
-        .by(cut=by_two_axes)
+        .by(cut=cut_without_batch_axis)
         .by(finish=lambda heads: heads.reshape(-1, *heads.shape[-3:])),
-        OTHER_TWO,
-        TURNED_ROUND,
+        OTHER_TWO_AXES,
+        DIVISION_TURNED_ROUND,
         mistake("""heads that are not parts of the features
             Every head sees every token, and d/h of its features. You repeat x for every head, or
             cut the sequence into h pieces.""")
@@ -100,12 +100,14 @@ EXERCISE = exercise(
         mistake("""a list of heads
             You return a tuple or a list of h tensors. Put them on an axis of their own:
             `torch.stack(parts, dim=-3)`.""").by(finish=lambda heads: heads.unbind(-3)),
-        NOT_REFUSED.by(refuse=lambda d, h: None, take=lambda x, h: x[..., : x.shape[-1] // h * h]),
+        WIDTH_NOT_REFUSED.by(
+            refuse=lambda d, h: None, take=lambda x, h: x[..., : x.shape[-1] // h * h]
+        ),
         mistake("""another axis is tested
             Your test for divisibility looks at the tokens, or at the batch. The features are the
             last axis: `x.shape[-1]`.""")
-        .by(asked=lambda x: x.shape[-2])
-        .by(asked=lambda x: x.shape[1])
-        .by(asked=lambda x: x.shape[0]),
+        .by(width_of=lambda x: x.shape[-2])
+        .by(width_of=lambda x: x.shape[1])
+        .by(width_of=lambda x: x.shape[0]),
     ),
 )

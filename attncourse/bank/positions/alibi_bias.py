@@ -5,7 +5,7 @@ import math
 import torch
 
 from attncourse import positions
-from attncourse.bank.positions.cases import FIXED, plain
+from attncourse.bank.positions.cases import FIXED, case_in_default_dtype
 from attncourse.bank.positions.mistakes import NO_TENSOR
 from attncourse.checks.exercise import Criterion, composition, exercise
 from attncourse.checks.writing.cases import once_more
@@ -14,19 +14,19 @@ from attncourse.checks.writing.recipes import made, mistake
 
 # --- cases ---------------------------------------------------------------------------------------
 
-BY_HAND = plain(2, 2, note="slopes 1/16 and 1/256")
+BY_HAND = case_in_default_dtype(2, 2, note="slopes 1/16 and 1/256")
 
 # --- decisions and mistakes ----------------------------------------------------------------------
 
 
 @composition
-def linear(
+def compose_alibi_bias(
     slope=lambda h, heads, n: 2.0 ** (-8 * (h + 1) / heads),
     distance=lambda i, j: (i - j).abs(),
     later=lambda b: b,
     finish=lambda b: b,
 ):
-    """An ``alibi_bias`` made of decisions."""
+    """Return an ``alibi_bias`` made of decisions."""
 
     def alibi_bias(n_heads, n):
         slopes = slope(torch.arange(n_heads).double(), n_heads, n)
@@ -56,25 +56,26 @@ EXERCISE = exercise(
         Criterion("minus slope times distance, for every head", 2).on(
             lambda rng: [
                 BY_HAND,
-                plain(4, 3, note="slopes 1/4, 1/16, 1/64 and 1/256"),
-                plain(8, 5, note="slopes 1/2, 1/4, …, 1/256"),
-                plain(16, int(rng.integers(6, 12))),
+                case_in_default_dtype(4, 3, note="slopes 1/4, 1/16, 1/64 and 1/256"),
+                case_in_default_dtype(8, 5, note="slopes 1/2, 1/4, …, 1/256"),
+                case_in_default_dtype(16, int(rng.integers(6, 12))),
             ]
         ),
         FIXED.criterion("one head, one token", 1).on(
-            plain(1, 4, note="one head"), plain(5, 1, note="one token")
+            case_in_default_dtype(1, 4, note="one head"),
+            case_in_default_dtype(5, 1, note="one token"),
         ),
         FIXED.criterion("any number of heads and tokens", 2).on(
-            plain(3, 7, note="three heads"),
-            plain(7, 2, note="two tokens"),
-            plain(6, 6, note="as many heads as tokens"),
-            plain(4, 19, note="many tokens"),
-            plain(12, 4, note="twelve heads"),
+            case_in_default_dtype(3, 7, note="three heads"),
+            case_in_default_dtype(7, 2, note="two tokens"),
+            case_in_default_dtype(6, 6, note="as many heads as tokens"),
+            case_in_default_dtype(4, 19, note="many tokens"),
+            case_in_default_dtype(12, 4, note="twelve heads"),
             once_more(BY_HAND),
         ),
     ),
     mistakes=made(
-        linear,
+        compose_alibi_bias,
         mistake("""the sign is missing
             Your bias grows with the distance and favours far tokens. It is −slope · |i − j|.
         """).by(finish=lambda b: -b),

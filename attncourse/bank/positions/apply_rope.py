@@ -15,15 +15,15 @@ from attncourse.bank.positions.mistakes import (
     BACKWARDS,
     BASE_IGNORED,
     ODD_ACCEPTED,
+    OF_THE_ANGLES,
     OF_THE_BLOCK,
-    OF_THE_CLOCK,
     PAIRS_OF_HALVES,
     SIGN_LOST,
     WRONG_ORDER,
     Angles,
     halves,
-    in_blocks,
-    in_turns,
+    join_as_blocks,
+    join_as_neighbours,
     plane,
 )
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
@@ -43,24 +43,24 @@ from attncourse.checks.writing.recipes import made, mistake
 # --- cases ---------------------------------------------------------------------------------------
 
 
-def counted_from(first: int) -> Callable:
+def positions_from(first: int) -> Callable:
     return lambda rng, shape: first + np.arange(*shape)
 
 
-def anywhere(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
-    """Positions in any order, one of them negative at least."""
+def scattered_positions(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    """Return positions in any order, one of them negative at least."""
     return rng.permutation(np.append(rng.permutation(30)[1 : shape[0]], -int(rng.integers(2, 30))))
 
 
-def far(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+def far_positions(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
     return rng.integers(90_000, 110_000, size=shape)
 
 
-def between_whole(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+def fractional_positions(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
     return rng.permutation(30)[: shape[0]] + rng.uniform(0.55, 0.9, shape)
 
 
-TOKENS = CaseTable({"x": "... n d", "positions": Drawn("n", counted_from(0))}, how=normal)
+TOKENS = CaseTable({"x": "... n d", "positions": Drawn("n", positions_from(0))}, how=normal)
 ROWS = standard(TOKENS, d=6)
 BY_HAND = Case(
     (tensor([[1, 2], [3, 4]]).float(), tensor([0, math.pi / 2]).float()),
@@ -70,28 +70,28 @@ IN_FLOAT64 = row("n=7 d=6", note="float64")
 ROW = row("n=7 d=6", dtype="float32")
 
 
-def at(places: Callable, note: str, one: Row = ROW) -> Row:
-    """A row with other positions."""
-    return one.but(arguments={"positions": Drawn("n", places)}, note=note)
+def row_at(places: Callable, note: str, table_row: Row = ROW) -> Row:
+    """Return the row with other positions."""
+    return table_row.but(arguments={"positions": Drawn("n", places)}, note=note)
 
 
-def single(*rows: Row) -> tuple[Row, ...]:
-    return tuple(one.but(dtype="float32") for one in rows)
+def in_float32(*rows: Row) -> tuple[Row, ...]:
+    return tuple(table_row.but(dtype="float32") for table_row in rows)
 
 
 # --- decisions and mistakes ----------------------------------------------------------------------
 
 
 @composition
-def rope(
+def compose_apply_rope(
     align=lambda angles, x: angles,
     cut=lambda x: (x[..., 0::2], x[..., 1::2]),
     block=plane,
     mix=lambda a, b, block: [p * a + q * b for p, q in block],
-    join=in_turns,
+    join=join_as_neighbours,
     **clock,
 ):
-    """An ``apply_rope`` made of decisions; an odd last feature would stay as it is."""
+    """Return an ``apply_rope`` made of decisions; an odd last feature would stay as it is."""
     clock = Angles(**clock)
 
     def apply_rope(x, positions, base=10000.0):
@@ -105,18 +105,18 @@ def rope(
     return apply_rope
 
 
-def shared_out_over_the_batch(angles, x):
+def repeat_over_batch(angles, x):
     return angles.repeat_interleave(x[..., 0, 0].numel(), dim=0).reshape(*x.shape[:-1], -1)
 
 
-def overwritten(a, b, block):
+def overwrite_first(a, b, block):
     (p, q), (r, s) = block
     a = p * a + q * b
     return a, r * a + s * b
 
 
-def looked_up(length: int | None) -> Callable:
-    """Whole positions looked up in a table, of as many rows as there are tokens unless given."""
+def look_up_positions(length: int | None) -> Callable:
+    """Return a ``place`` that looks whole positions up in a table, of n rows unless given."""
     return lambda t: torch.arange(length or len(t))[t if t.frac().any() else t.long()].double()
 
 
@@ -135,28 +135,28 @@ EXERCISE = exercise(
     criteria=(
         TOKENS.criterion("every pair turned by its position", 3).on(BY_HAND, ROW.but("d=10")),
         TOKENS.criterion("the positions that are given", 2).on(
-            at(counted_from(3), "from position 3 on"),
-            at(anywhere, "in any order, negative too"),
-            at(between_whole, "not whole"),
+            row_at(positions_from(3), "from position 3 on"),
+            row_at(scattered_positions, "in any order, negative too"),
+            row_at(fractional_positions, "not whole"),
         ),
         TOKENS.criterion("one token, one pair, large numbers", 1).on(
-            at(counted_from(3), "one token", ROW.but("n=1")),
+            row_at(positions_from(3), "one token", ROW.but("n=1")),
             ROW.but("d=2", note="one pair"),
             ROW.but("n=6", note="n = d"),
-            *single(ROWS.extreme[0]),
+            *in_float32(ROWS.extreme[0]),
             once_more(BY_HAND),
         ),
-        TOKENS.criterion("batches", 1).on(*single(*ROWS.batches)),
+        TOKENS.criterion("batches", 1).on(*in_float32(*ROWS.batches)),
         Criterion("another base", 1).on(
             lambda rng: TOKENS(ROW.but(arguments={"base": float(rng.uniform(2, 50))}))(rng)
         ),
         TOKENS.criterion("angles in float64, results in the dtype of x", 1).on(
             IN_FLOAT64,
-            at(far, "float32, far from 0"),
-            at(far, "float64, far from 0", IN_FLOAT64),
+            row_at(far_positions, "float32, far from 0"),
+            row_at(far_positions, "float64, far from 0", IN_FLOAT64),
             replace(ROWS.extreme[1], note="float64, small, each row adds up to 0"),
         ),
-        TOKENS.criterion("gradients reach x", 1).on(*single(*ROWS.gradients)),
+        TOKENS.criterion("gradients reach x", 1).on(*in_float32(*ROWS.gradients)),
         Criterion("an odd d is refused", 1).on(
             lambda rng: [replace(TOKENS.case(rng, ROW.but("d=5", note="odd d")), raises=ValueError)]
         ),
@@ -164,8 +164,8 @@ EXERCISE = exercise(
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        rope,
-        *OF_THE_CLOCK,
+        compose_apply_rope,
+        *OF_THE_ANGLES,
         BASE_IGNORED,
         SIGN_LOST,
         ODD_ACCEPTED,
@@ -173,7 +173,9 @@ EXERCISE = exercise(
         *OF_THE_BLOCK,
         mistake("""the first feature is overwritten before it is used
             You write the new first feature of a pair and then make the second one of it. Both are
-            made of the old ones: compute the two before you write either.""").by(mix=overwritten),
+            made of the old ones: compute the two before you write either.""").by(
+            mix=overwrite_first
+        ),
         mistake("""an encoding is added
             You add sines and cosines to x. RoPE adds nothing: it turns each pair of features.
         """).by(mix=lambda a, b, block: (a + block[1][0], b + block[0][0])),
@@ -182,7 +184,7 @@ EXERCISE = exercise(
             You cut x into even and odd features and join half by half, or the other way round, so
             that features change places. Both in turns: `x[..., 0::2]` and `x[..., 1::2]`, then
             `torch.stack([…, …], dim=-1).flatten(-2)`.""")
-        .by(join=in_blocks)
+        .by(join=join_as_blocks)
         .by(cut=halves),
         WRONG_ORDER,
         mistake("""positions of its own
@@ -200,14 +202,14 @@ EXERCISE = exercise(
         .by(place=lambda t: t.trunc())
         .by(place=torch.floor)
         .by(place=torch.round)
-        .by(*({"place": looked_up(length)} for length in (None, 2048))),
+        .by(*({"place": look_up_positions(length)} for length in (None, 2048))),
         mistake("""positions along another axis
             The tokens are the second axis from the end, and every sequence has all positions:
             angles of shape (n, d/2) broadcast by themselves. Yours run along the first axis or the
             third from the end, or are shared out over the batch.""")
         .by(align=lambda angles, x: angles.reshape(len(angles), *[1] * (x.ndim - 2), -1))
         .by(align=lambda angles, x: angles[:, None])
-        .by(align=shared_out_over_the_batch),
+        .by(align=repeat_over_batch),
         mistake("""angles in float32
             Your angles are float32, torch's default, or have the dtype of x: at position 100 000
             they are wrong by a thousandth. `torch.arange(…, dtype=torch.float64)`, then cast the

@@ -5,8 +5,10 @@ from attncourse.checks.exercise import Case
 from attncourse.checks.writing.cases import CaseTable
 
 
-def plain(*args, note: str = "", raises: type[Exception] | None = None, **kwargs) -> Case:
-    """A case whose answer may have torch's default dtype or float64."""
+def case_in_default_dtype(
+    *args, note: str = "", raises: type[Exception] | None = None, **kwargs
+) -> Case:
+    """Return a case whose answer may have torch's default dtype or float64."""
     return Case(args, kwargs, note=note, raises=raises, use=call_in_default_dtype)
 
 

@@ -10,7 +10,7 @@ from attncourse.checks.writing.mistakes import Between
 from attncourse.checks.writing.recipes import mistake
 
 
-def halved(d):
+def pairs_in(d):
     if d % 2:
         raise ValueError(f"d is odd: {d}")
     return d // 2
@@ -25,7 +25,7 @@ class Angles:
     ``kind`` in which dtype, ``turn`` what is done to the angles.
     """
 
-    count: Callable = halved
+    count: Callable = pairs_in
     frequency: Callable = lambda base, i, d, c: base ** (-2 * i / d)
     base: Callable = lambda base: base
     place: Callable = lambda t: t
@@ -33,18 +33,18 @@ class Angles:
     turn: Callable = lambda angles: angles
 
     def angles(self, t, d, base=10000.0, dtype=torch.float32):
-        """Angles ``(…, d/2)`` for the first features of all pairs, and for the second ones."""
+        """Return angles ``(…, d/2)`` for the first feature of every pair, and for the second."""
         kind = self.kind(dtype)
         i, t = torch.arange(self.count(d)).to(kind), self.place(t.to(kind))
         return [self.turn(t[..., None] * self.frequency(self.base(base), i, d, c)) for c in (0, 1)]
 
 
-def in_turns(first, second):
-    """The first of all pairs and the second of all pairs as neighbours."""
+def join_as_neighbours(first, second):
+    """Return the first and the second features of all pairs as neighbours."""
     return torch.stack([first, second], dim=-1).flatten(-2)
 
 
-def in_blocks(first, second):
+def join_as_blocks(first, second):
     return torch.cat([first, second], dim=-1)
 
 
@@ -53,7 +53,7 @@ def plane(c, s):
     return (c, -s), (s, c)
 
 
-def above_0(k):
+def refuse_below_0(k):
     if (k < 0).any():
         raise ValueError(f"k is negative: {k}")
     return k
@@ -63,12 +63,12 @@ def halves(x):
     return x.chunk(2, dim=-1)
 
 
-def either_way(block: Callable) -> tuple[dict, dict]:
-    """Options for this block, turned in either direction."""
+def both_directions(block: Callable) -> tuple[dict, dict]:
+    """Return the options for this block, turned in either direction."""
     return {"block": block}, {"block": lambda c, s: block(c, -s)}
 
 
-OF_THE_CLOCK = (
+OF_THE_ANGLES = (
     mistake("""the exponents do not begin at 0
         Your exponents begin at 1/d or 2/d. Count i from 0: the first pair turns by 1 radian a step.
         Look at the `range` or `arange`, or use 2(i − 1)/d.""")
@@ -166,7 +166,7 @@ SIGN_LOST = (
     sign. You drop the sign, take such a position for 0, or refuse it.""")
     .by(place=lambda t: t.abs())
     .by(place=lambda t: t.clamp(min=0))
-    .by(place=above_0)
+    .by(place=refuse_below_0)
 )
 BACKWARDS = mistake("""turned the other way
     You turn by −position: the sines have each other's sign. First x cos − y sin, then x sin + y
@@ -176,39 +176,39 @@ OF_THE_BLOCK = (
         That is no rotation: lengths change. One of the two sines has a minus, the other has none:
         cos(a + b) = cos a cos b − sin a sin b.""")
     .by(block=lambda c, s: ((c, s), (s, c)))
-    .by(*either_way(lambda c, s: ((c, -s), (-s, c)))),
+    .by(*both_directions(lambda c, s: ((c, -s), (-s, c)))),
     mistake("""a reflection in place of a rotation
         A cosine has a minus, so your pairs are reflected: an angle of 0 changes a sign. Both
         cosines are as they are, and one of the sines has a minus.""")
     .by(block=lambda c, s: ((c, s), (s, -c)))
-    .by(*either_way(lambda c, s: ((c, s), (s, -c))))
-    .by(*either_way(lambda c, s: ((-c, s), (s, c)))),
+    .by(*both_directions(lambda c, s: ((c, s), (s, -c))))
+    .by(*both_directions(lambda c, s: ((-c, s), (s, c)))),
     mistake("""sine and cosine exchanged
         You have the sine where the cosine belongs. An angle of 0 turns nothing, and its cosine is
         1: a feature keeps itself times the cosine.""")
     .by(block=lambda c, s: ((s, -c), (c, s)))
-    .by(*either_way(lambda c, s: ((s, c), (-c, s))))
-    .by(*either_way(lambda c, s: ((s, c), (c, -s))))
-    .by(*either_way(lambda c, s: ((c, -s), (c, s))))
-    .by(*either_way(lambda c, s: ((s, -c), (s, c)))),
+    .by(*both_directions(lambda c, s: ((s, c), (-c, s))))
+    .by(*both_directions(lambda c, s: ((s, c), (c, -s))))
+    .by(*both_directions(lambda c, s: ((c, -s), (c, s))))
+    .by(*both_directions(lambda c, s: ((s, -c), (s, c)))),
     mistake("""parts of the rotation are missing
         A rotation mixes the two features of a pair: each new one is made of both, one times a
         cosine and one times a sine, and one of the sines has a minus. Some of this is missing.""")
     .by(block=lambda c, s: ((c, 0 * s), (0 * s, c)))
-    .by(*either_way(lambda c, s: ((c, 0 * s), (0 * c, s))))
-    .by(*either_way(lambda c, s: ((0 * c, -s), (s, 0 * c))))
-    .by(*either_way(lambda c, s: ((c, -s), (0 * s, 1 + 0 * c))))
-    .by(*either_way(lambda c, s: ((1 + 0 * c, 0 * s), (s, c))))
-    .by(*either_way(lambda c, s: ((1 + 0 * c, -s), (s, 1 + 0 * c)))),
+    .by(*both_directions(lambda c, s: ((c, 0 * s), (0 * c, s))))
+    .by(*both_directions(lambda c, s: ((0 * c, -s), (s, 0 * c))))
+    .by(*both_directions(lambda c, s: ((c, -s), (0 * s, 1 + 0 * c))))
+    .by(*both_directions(lambda c, s: ((1 + 0 * c, 0 * s), (s, c))))
+    .by(*both_directions(lambda c, s: ((1 + 0 * c, -s), (s, 1 + 0 * c)))),
 )
 PAIRS_OF_HALVES = (
     mistake("""pairs (i, i + d/2)
     You turn feature i with feature i + d/2, as `transformers` does for Llama. Here neighbours are a
     pair: `x[..., 0::2]` with `x[..., 1::2]`, or blocks of 2 by 2 along the diagonal.""")
-    .by(cut=halves, join=in_blocks)
+    .by(cut=halves, join=join_as_blocks)
     .by(
         cut=halves,
-        join=in_blocks,
+        join=join_as_blocks,
         frequency=lambda base, i, d, c: base ** (-2 * ((i + c * d // 2) // 2) / d),
     )
 )

@@ -3,16 +3,16 @@
 import torch
 
 from attncourse import positions
-from attncourse.bank.positions.cases import FIXED, plain
+from attncourse.bank.positions.cases import FIXED, case_in_default_dtype
 from attncourse.bank.positions.mistakes import (
     BASE_IGNORED,
     NO_TENSOR,
     ODD_ACCEPTED,
-    OF_THE_CLOCK,
+    OF_THE_ANGLES,
     WRONG_ORDER,
     Angles,
-    in_blocks,
-    in_turns,
+    join_as_blocks,
+    join_as_neighbours,
 )
 from attncourse.checks.exercise import Criterion, composition, exercise
 from attncourse.checks.writing.cases import once_more
@@ -20,14 +20,14 @@ from attncourse.checks.writing.recipes import made, mistake
 
 # --- cases ---------------------------------------------------------------------------------------
 
-BY_HAND = plain(4, 4, note="two pairs, of frequency 1 and 1/100")
+BY_HAND = case_in_default_dtype(4, 4, note="two pairs, of frequency 1 and 1/100")
 
 # --- decisions and mistakes ----------------------------------------------------------------------
 
 
 @composition
-def wave(join=in_turns, finish=lambda PE: PE, **clock):
-    """A ``sinusoidal_encoding`` made of decisions."""
+def compose_sinusoidal_encoding(join=join_as_neighbours, finish=lambda PE: PE, **clock):
+    """Return a ``sinusoidal_encoding`` made of decisions."""
     clock = Angles(**clock)
 
     def sinusoidal_encoding(n, d, base=10000.0):
@@ -37,10 +37,10 @@ def wave(join=in_turns, finish=lambda PE: PE, **clock):
     return sinusoidal_encoding
 
 
-def row_by_row(sin, cos):
-    """Sines where the position is even, cosines where it is odd."""
+def sines_in_even_rows(sin, cos):
+    """Return sines where the position is even, cosines where it is odd."""
     even = torch.arange(len(sin))[:, None] % 2 == 0
-    return torch.where(even, in_turns(sin, sin), in_turns(cos, cos))
+    return torch.where(even, join_as_neighbours(sin, sin), join_as_neighbours(cos, cos))
 
 
 # --- the exercise --------------------------------------------------------------------------------
@@ -55,28 +55,32 @@ EXERCISE = exercise(
         Criterion("sine and cosine of every position, pair by pair", 3).on(
             lambda rng: [
                 BY_HAND,
-                plain(5, 10),
-                plain(int(rng.integers(19, 40)), 2 * int(rng.integers(6, 12))),
+                case_in_default_dtype(5, 10),
+                case_in_default_dtype(int(rng.integers(19, 40)), 2 * int(rng.integers(6, 12))),
             ]
         ),
         FIXED.criterion("one position, one pair, any n and d", 1).on(
-            plain(1, 6, note="one position"),
-            plain(2, 8, note="two positions"),
-            plain(7, 2, note="one pair"),
-            plain(6, 6, note="n = d"),
-            plain(3, 16, note="more features than positions"),
+            case_in_default_dtype(1, 6, note="one position"),
+            case_in_default_dtype(2, 8, note="two positions"),
+            case_in_default_dtype(7, 2, note="one pair"),
+            case_in_default_dtype(6, 6, note="n = d"),
+            case_in_default_dtype(3, 16, note="more features than positions"),
             once_more(BY_HAND),
         ),
         Criterion("another base", 1).on(
-            lambda rng: [plain(5, 10, base=100.0), plain(5, 8, base=float(rng.uniform(2, 50)))]
+            lambda rng: [
+                case_in_default_dtype(5, 10, base=100.0),
+                case_in_default_dtype(5, 8, base=float(rng.uniform(2, 50))),
+            ]
         ),
         FIXED.criterion("an odd d is refused", 1).on(
-            plain(5, 7, note="odd d", raises=ValueError), plain(3, 1, raises=ValueError)
+            case_in_default_dtype(5, 7, note="odd d", raises=ValueError),
+            case_in_default_dtype(3, 1, raises=ValueError),
         ),
     ),
     mistakes=made(
-        wave,
-        *OF_THE_CLOCK,
+        compose_sinusoidal_encoding,
+        *OF_THE_ANGLES,
         BASE_IGNORED,
         ODD_ACCEPTED,
         mistake("""the angle has a minus
@@ -85,15 +89,15 @@ EXERCISE = exercise(
         mistake("""all sines, then all cosines
             You put the sines into one half and the cosines into the other. They take turns here:
             sine in column 2i, cosine in column 2i + 1.""")
-        .by(join=in_blocks)
-        .by(join=lambda sin, cos: in_blocks(cos, sin)),
+        .by(join=join_as_blocks)
+        .by(join=lambda sin, cos: join_as_blocks(cos, sin)),
         mistake("""a pair is not sine and cosine
             Column 2i is the sine, column 2i + 1 the cosine, in every row: row 0 is 0, 1, 0, 1.
             Yours are exchanged, or hold the same function twice.""")
-        .by(join=lambda sin, cos: in_turns(cos, sin))
-        .by(join=lambda sin, cos: in_turns(sin, sin))
-        .by(join=lambda sin, cos: in_turns(cos, cos))
-        .by(join=row_by_row),
+        .by(join=lambda sin, cos: join_as_neighbours(cos, sin))
+        .by(join=lambda sin, cos: join_as_neighbours(sin, sin))
+        .by(join=lambda sin, cos: join_as_neighbours(cos, cos))
+        .by(join=sines_in_even_rows),
         WRONG_ORDER,
         mistake("""positions divided by n
             You divide the positions by their number, so that they run from 0 to 1. A position is a

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from attncourse import scaling
-from attncourse.bank.scaling.cases import ONLY_WEIGHTS, THREE, saturated, shares
+from attncourse.bank.scaling.cases import ONLY_WEIGHTS, THREE, random_weights, saturated_weights
 from attncourse.checks.exercise import Case, Rng, composition, exercise, unchanged
 from attncourse.checks.writing.cases import CaseTable, Drawn, once_more, row, standard
 from attncourse.checks.writing.mistakes import Between
@@ -17,19 +17,19 @@ from attncourse.checks.writing.softmaxes import Softmax
 # --- cases ---------------------------------------------------------------------------------------
 
 
-def graded(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
-    """Weights of every size, each 1/e of the next, in any order."""
+def steep_weights(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    """Return weights of every size, each 1/e of the next, in any order."""
     return Softmax()(-1.0 * rng.permuted(np.broadcast_to(np.arange(shape[-1]), shape), axis=-1))
 
 
-def with_zeros(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
-    """Weights of which every row has some that are 0, at other places, and none that is small."""
+def weights_with_zeros(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    """Return weights of which every row has some that are 0, and none that is small."""
     place = rng.permuted(np.broadcast_to(np.arange(shape[-1]), shape), axis=-1)
     weights = np.where(place < 2, 0, rng.uniform(1, 2, shape))
     return weights / weights.sum(-1, keepdims=True)
 
 
-CASES = CaseTable({"weights": "... n"}, how=shares)
+CASES = CaseTable({"weights": "... n"}, how=random_weights)
 ROWS = standard(CASES)
 BY_HAND = Case((tensor([[0.5, 0.5], [0.25, 0.75], [0.5, 0.5]]),), note="two keys, equal: ln 2")
 
@@ -43,7 +43,7 @@ def guarded_shares(guard):
 
 
 @composition
-def entropy(
+def compose_attention_entropy(
     take=lambda weights: weights,
     log=lambda a: a.masked_fill(a == 0, 1).log(),  # ln a, and 0 where a is 0
     weigh=lambda weights, logs: weights * logs,
@@ -51,7 +51,7 @@ def entropy(
     sign=-1,
     unit=lambda h, weights: h,
 ):
-    """The entropy made of decisions, in the order in which they are taken."""
+    """Return the entropy made of decisions, in the order in which they are taken."""
 
     def attention_entropy(weights):
         taken = take(weights)
@@ -78,7 +78,9 @@ EXERCISE = exercise(
         ),
         CASES.criterion("a weight of 0 adds 0", 2).on(
             Case((tensor([[1, 0, 0], [0.5, 0, 0.5]]),), note="weights of 0"),
-            THREE.but(arguments={"weights": Drawn("... n", with_zeros)}, note="weights of 0"),
+            THREE.but(
+                arguments={"weights": Drawn("... n", weights_with_zeros)}, note="weights of 0"
+            ),
         ),
         CASES.criterion("one query, one key, any memory layout", 1).on(
             Case((tensor([[1], [1], [1]]),), note="one key"),
@@ -88,8 +90,12 @@ EXERCISE = exercise(
         CASES.criterion("batches", 1).on(*ROWS.batches, TWO_AXES),
         CASES.criterion("float32, tiny weights, many keys", 1).on(
             ROWS.single.but(batch=(3,)),
-            THREE.but("n=7", arguments={"weights": Drawn("... n", saturated)}, note="saturated"),
-            THREE.but("n=24", arguments={"weights": Drawn("... n", graded)}, note="1/2 to 1e-10"),
+            THREE.but(
+                "n=7", arguments={"weights": Drawn("... n", saturated_weights)}, note="saturated"
+            ),
+            THREE.but(
+                "n=24", arguments={"weights": Drawn("... n", steep_weights)}, note="1/2 to 1e-10"
+            ),
             row("n=500", batch=(2,), note="500 keys"),
             once_more(BY_HAND),
         ),
@@ -98,7 +104,7 @@ EXERCISE = exercise(
     ),
     excludes=ONLY_WEIGHTS,
     mistakes=made(
-        entropy,
+        compose_attention_entropy,
         mistake("""0 · ln 0 is NaN
             ln 0 is −∞ and 0 · (−∞) is NaN. The limit of a ln a at 0 is 0: put a 1 in place of each
             weight of 0 inside the logarithm, or use `torch.xlogy(weights, weights)`.

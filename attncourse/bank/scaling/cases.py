@@ -8,12 +8,12 @@ from attncourse.checks.writing.cases import row
 from attncourse.checks.writing.softmaxes import Softmax
 
 
-def shares(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
-    """Random weights, none of them 0, that sum to 1 along the last axis."""
+def random_weights(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    """Return random weights, none of them 0, that sum to 1 along the last axis."""
     return Softmax()(rng.normal(size=shape))
 
 
-def saturated(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+def saturated_weights(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
     return Softmax()(30 * rng.normal(size=shape))
 
 

@@ -26,13 +26,13 @@ BATCH_WIDTHS = (16, 4, 64, 256, 4)
 
 
 @composition
-def scaling_by(
+def compose_scale_scores(
     factor=decisions.by_root_of_d_k,
     take=lambda scores: scores,
     times=decisions.times,
     finish=lambda scaled: scaled,
 ):
-    """The scaling made of decisions; ``factor`` sees empty queries and keys, and d_k."""
+    """Return the scaling made of decisions; ``factor`` sees empty queries and keys, and d_k."""
 
     def scale_scores(scores, d_k):
         *batch, m, n = scores.shape
@@ -42,7 +42,7 @@ def scaling_by(
     return scale_scores
 
 
-def beside_the_root(number):
+def add_to_root(number):
     return {"factor": lambda q, k, d_k: 1 / (d_k**0.5 + number)}
 
 
@@ -73,17 +73,17 @@ EXERCISE = exercise(
         CASES.criterion("float32, widths without a whole root", 1).on(
             ROWS.single.but("d_k=7", note="float32, d_k = 7"),
             ROWS.single.but("d_k=24", note="float32, d_k = 24"),
-            *(one.but("d_k=64") for one in ROWS.extreme),
+            *(table_row.but("d_k=64") for table_row in ROWS.extreme),
             once_more(BY_HAND),
         ),
         CASES.criterion("gradients reach the scores", 1).on(
-            *(one.but("d_k=16") for one in ROWS.gradients)
+            *(table_row.but("d_k=16") for table_row in ROWS.gradients)
         ),
         unchanged(),
     ),
     excludes=(cases.FLOATS_ONLY,),
     mistakes=made(
-        scaling_by,
+        compose_scale_scores,
         *mistakes.OF_THE_SCALE,
         mistakes.DIVIDED_BY_ROOT_M,
         mistake("""`d_k ** 1/2`
@@ -96,7 +96,7 @@ EXERCISE = exercise(
             needs no guard: `math.sqrt(d_k)`.""")
         .by(factor=lambda q, k, d_k: (d_k + 1) ** -0.5)
         .by(factor=lambda q, k, d_k: (d_k - 1) ** -0.5 if d_k > 1 else math.inf)
-        .by(*map(beside_the_root, (1e-8, 1e-7, 1e-6, 1e-5, 1e-3, 1e-2, 0.1)))
+        .by(*map(add_to_root, (1e-8, 1e-7, 1e-6, 1e-5, 1e-3, 1e-2, 0.1)))
         .by_any(lambda eps: {"factor": lambda q, k, d_k: (d_k + eps) ** -0.5}, Between(1e-7, 10.0)),
         mistake("""the scores are rounded down
             `//` divides and rounds down to a whole number. Divide by √d_k with `/`.

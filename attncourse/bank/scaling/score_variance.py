@@ -23,7 +23,7 @@ SEEDS = 32
 
 
 def seeds(rng: Rng, number: int = SEEDS) -> list[int]:
-    """Different seeds that every generator takes, none next to another, none 0."""
+    """Return different seeds that every generator takes, none next to another, none 0."""
     return (rng.permutation(2**16)[:number] * 2**14 + 1).tolist()
 
 
@@ -61,7 +61,7 @@ def normal_entries(*shape: int, generator: torch.Generator) -> Tensor:
 
 
 @composition
-def experiment(
+def compose_score_variance(
     generator=seeded,
     number=lambda n_samples: n_samples,
     entries=normal_entries,
@@ -69,7 +69,7 @@ def experiment(
     score=lambda q, k: (q * k).sum(-1),
     measure=lambda scores: scores.var(),
 ):
-    """The experiment made of decisions, from the seed to the one number that is returned."""
+    """Return the experiment made of decisions, from the seed to the one number that is returned."""
 
     def score_variance(d_k, n_samples, seed):
         source = generator(seed)
@@ -120,7 +120,7 @@ EXERCISE = exercise(
         ),
     ),
     mistakes=made(
-        experiment,
+        compose_score_variance,
         mistake("""the standard deviation
             Your result grows as √d_k: it is a standard deviation. The variance is its square,
             `.var()` in place of `.std()`.""").by(measure=lambda scores: scores.std()),

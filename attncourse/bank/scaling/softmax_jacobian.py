@@ -3,7 +3,7 @@
 import torch
 
 from attncourse import scaling
-from attncourse.bank.scaling.cases import ONLY_WEIGHTS, THREE, saturated, shares
+from attncourse.bank.scaling.cases import ONLY_WEIGHTS, THREE, random_weights, saturated_weights
 from attncourse.checks.exercise import Case, composition, exercise, unchanged
 from attncourse.checks.writing import cases
 from attncourse.checks.writing.cases import CaseTable, Drawn, once_more, row, standard
@@ -13,7 +13,7 @@ from attncourse.checks.writing.recipes import made, mistake
 
 # --- cases ---------------------------------------------------------------------------------------
 
-CASES = CaseTable({"p": "... n"}, how=shares)
+CASES = CaseTable({"p": "... n"}, how=random_weights)
 ROWS = standard(CASES)
 BY_HAND = Case((tensor([0.5, 0.25, 0.25]),))
 
@@ -29,7 +29,7 @@ def eye(p):
 
 
 @composition
-def jacobian(
+def compose_softmax_jacobian(
     take=lambda p: p,
     first=torch.diag_embed,
     second=outer,
@@ -46,7 +46,7 @@ def jacobian(
 
 
 def entry_by_entry(p):
-    """J of a single row, by two loops."""
+    """Return J of a single row, by two loops."""
     J = torch.zeros(len(p), len(p), dtype=p.dtype)
     for i in range(len(p)):
         for j in range(len(p)):
@@ -87,7 +87,7 @@ EXERCISE = exercise(
         CASES.criterion("float32 and saturated weights", 1).on(
             ROWS.single.but(batch=(3,)),
             Case((tensor([[0, 1, 0, 0]]),), note="saturated: J is 0"),
-            THREE.but(arguments={"p": Drawn("... n", saturated)}, note="nearly saturated"),
+            THREE.but(arguments={"p": Drawn("... n", saturated_weights)}, note="nearly saturated"),
             once_more(BY_HAND),
         ),
         CASES.criterion("gradients reach p", 1).on(*ROWS.gradients),
@@ -95,7 +95,7 @@ EXERCISE = exercise(
     ),
     excludes=ONLY_WEIGHTS,
     mistakes=made(
-        jacobian,
+        compose_softmax_jacobian,
         mistake("""a sign is wrong
             It is diag(p) − p pᵀ: with its own score a weight grows, so the diagonal is positive;
             what it gains the others lose, so the rest is negative and every row sums to 0.""")

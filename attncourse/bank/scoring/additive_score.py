@@ -16,7 +16,7 @@ from attncourse.checks.writing.recipes import made, mistake
 
 
 def additive_state(rng: Rng, d_q: int, d_k: int, d_hidden: int) -> State:
-    """Weights of order one: sums of both signs, some in the bend of the tanh."""
+    """Return weights of order one: sums of both signs, some in the bend of the tanh."""
     shapes = {"W_q": (d_hidden, d_q), "W_k": (d_hidden, d_k), "w": (1, d_hidden)}
     return {f"{name}.weight": tensor(normal(rng, shape)) for name, shape in shapes.items()}
 
@@ -39,7 +39,7 @@ ROW = row("m=4 n=6 d_q=3 d_k=5 d_hidden=7")
 
 
 @composition
-def additive(
+def compose_additive_score(
     layers=lambda d_q, d_k, d_h: linear({"W_q": (d_q, d_h), "W_k": (d_k, d_h), "w": (d_h, 1)}),
     project=lambda self, query, key: (self.W_q(query), self.W_k(key)),
     pair=lambda query, key: query.unsqueeze(-2) + key.unsqueeze(-3),
@@ -48,7 +48,7 @@ def additive(
     finish=lambda scores: scores.squeeze(-1),
     **options,
 ):
-    """An ``AdditiveScore`` made of decisions: its layers, and each step of its way."""
+    """Return an ``AdditiveScore`` made of decisions: its layers, and each step of its way."""
 
     def forward(self, query, key):
         return finish(last(self, bend(self, pair(*project(self, query, key)))))
@@ -56,7 +56,7 @@ def additive(
     return module_class("AdditiveScore", layers, forward=forward, **options)
 
 
-UNBENT = {"bend": lambda self, hidden: hidden}
+WITHOUT_BEND = {"bend": lambda self, hidden: hidden}
 OTHER_BENDS = (
     *(F.gelu, F.relu, F.sigmoid, F.silu, F.elu, F.leaky_relu, F.softplus, F.softsign, torch.atan),
     *(torch.exp, torch.sin, lambda x: F.gelu(x, approximate="tanh"), lambda x: x.clamp(-1, 1)),
@@ -65,21 +65,21 @@ OTHER_BENDS = (
 )
 
 
-def by_its_axes(query, key):
+def pair_with_one_batch_axis(query, key):
     b, m, h = query.shape
     return query.reshape(b, m, 1, h) + key.unsqueeze(1)
 
 
-def each_in_runs(x, others):
+def repeat_each_in_runs(x, others):
     return x.repeat_interleave(others.shape[-2], -2)
 
 
-def all_in_turn(x, others):
+def repeat_all_in_turn(x, others):
     return torch.cat([x] * others.shape[-2], -2)
 
 
-def paired(repeat, repeat_key):
-    """All pairs below one another, cut into m rows of n."""
+def pair_all_below(repeat, repeat_key):
+    """Return the option with all pairs below one another, cut into m rows of n."""
 
     def pair(query, key):
         hidden = repeat(query, key) + repeat_key(key, query)
@@ -88,7 +88,7 @@ def paired(repeat, repeat_key):
     return {"pair": pair}
 
 
-def one_for_all_keys(query, key):
+def pair_row_by_row(query, key):
     hidden = (query + key).unsqueeze(-2)
     return hidden.expand(*hidden.shape[:-2], key.shape[-2], -1)
 
@@ -130,20 +130,20 @@ EXERCISE = exercise(
     ),
     excludes=(cases.FLOATS_ONLY,),
     mistakes=made(
-        additive,
+        compose_additive_score,
         mistake("""the tanh in another place
             You take the tanh of each projection, of what w returns, or twice. It stands once,
             between the sum and w, where query and key act together.""")
-        .by(**UNBENT, last=lambda self, hidden: torch.tanh(self.w(hidden)))
+        .by(**WITHOUT_BEND, last=lambda self, hidden: torch.tanh(self.w(hidden)))
         .by(last=lambda self, hidden: torch.tanh(self.w(hidden)))
         .by(bend=lambda self, hidden: torch.tanh(torch.tanh(hidden)))
-        .by(**UNBENT, project=lambda self, q, k: (self.W_q(q).tanh(), self.W_k(k).tanh()))
-        .by(**UNBENT, project=lambda self, q, k: (self.W_q(q).tanh(), self.W_k(k)))
-        .by(**UNBENT, project=lambda self, q, k: (self.W_q(q), self.W_k(k).tanh())),
+        .by(**WITHOUT_BEND, project=lambda self, q, k: (self.W_q(q).tanh(), self.W_k(k).tanh()))
+        .by(**WITHOUT_BEND, project=lambda self, q, k: (self.W_q(q).tanh(), self.W_k(k)))
+        .by(**WITHOUT_BEND, project=lambda self, q, k: (self.W_q(q), self.W_k(k).tanh())),
         mistake("""no tanh
             Without the tanh the score is a number for the query plus a number for the key. The
             query's cancels in the softmax, so that all queries get the same weights.
-        """).by(UNBENT),
+        """).by(WITHOUT_BEND),
         mistake("""another function in place of tanh
             You bend the sums by another function. The additive score has a tanh, between −1 and 1.
         """).by(*({"bend": lambda self, hidden, bend=bend: bend(hidden)} for bend in OTHER_BENDS)),
@@ -159,7 +159,7 @@ EXERCISE = exercise(
             You add query i to key i alone. Put an axis of length 1 into each, (..., m, 1, h) and
             (..., 1, n, h), and every query meets every key.""")
         .by(pair=lambda query, key: query + key)
-        .by(pair=one_for_all_keys),
+        .by(pair=pair_row_by_row),
         mistake("""the new axes stand the wrong way round
             Your scores are (..., n, m): row j belongs to key j. The queries get their new axis
             behind the m, `unsqueeze(-2)`, the keys before the n, `unsqueeze(-3)`.
@@ -171,14 +171,14 @@ EXERCISE = exercise(
         .by(pair=lambda query, key: query.unsqueeze(2) + key.unsqueeze(1))
         .by(pair=lambda query, key: query[:, :, None, :] + key[:, None, :, :])
         .by(pair=lambda query, key: query[:, None, :] + key[None, :, :])
-        .by(pair=by_its_axes)
+        .by(pair=pair_with_one_batch_axis)
         .by(pair=lambda q, k: q.unsqueeze(2) + k.unsqueeze(1), finish=lambda s: s.squeeze(3)),
         mistake("""the repeated rows do not meet
             You repeat queries and keys, but not so that query i meets every key in row i. Give them
             axes of length 1, (..., m, 1, h) and (..., 1, n, h), and repeat nothing.""")
-        .by(paired(each_in_runs, each_in_runs))
-        .by(paired(all_in_turn, all_in_turn))
-        .by(paired(all_in_turn, each_in_runs)),
+        .by(pair_all_below(repeat_each_in_runs, repeat_each_in_runs))
+        .by(pair_all_below(repeat_all_in_turn, repeat_all_in_turn))
+        .by(pair_all_below(repeat_all_in_turn, repeat_each_in_runs)),
         mistake("""the last axis is kept
             `w` makes an axis of length 1, and your scores still have it: (..., m, n, 1). Take it
             away, `.squeeze(-1)`.""")
@@ -196,7 +196,11 @@ EXERCISE = exercise(
         mistake("""a dot product of the projections
             You take the dot product of the two projections. In this score they are added, and w
             weighs the hidden units of each pair.""")
-        .by(**UNBENT, pair=lambda q, k: (q @ k.mT).unsqueeze(-1), last=lambda self, hidden: hidden)
+        .by(
+            **WITHOUT_BEND,
+            pair=lambda q, k: (q @ k.mT).unsqueeze(-1),
+            last=lambda self, hidden: hidden,
+        )
         .by(pair=lambda q, k: (q @ k.mT).unsqueeze(-1), last=lambda self, hidden: hidden),
         mistake("""the projections are not added
             You multiply the projections of query and key, or subtract one from the other. In this

@@ -37,16 +37,18 @@ FAR_BELOW = {"scores": Drawn("m n", lambda rng, shape: normal(rng, shape) - 1e6)
 
 
 @composition
-def attend(
+def compose_attend(
     order=lambda scores, values: (scores, values),
     prepare=lambda scores, values: scores,
     into=lambda scores, hidden, mask: hidden,
     finish=lambda output, weights: output,
     **options,
 ):
-    """``attend`` made of decisions; ``into`` says where the masked scores are written."""
-    own = Attention.of(options)
-    attention = replace(own, hide=lambda s, mask: into(s, own.hide(s, mask), mask))
+    """Return ``attend`` made of decisions; ``into`` says where the masked scores are written."""
+    right_attention = Attention.of(options)
+    attention = replace(
+        right_attention, hide=lambda s, mask: into(s, right_attention.hide(s, mask), mask)
+    )
 
     def answer(scores, values, mask=None):
         scores, values = order(scores, values)
@@ -56,15 +58,15 @@ def attend(
     return answer
 
 
-def with_sequences(mask):
+def add_axis_per_sequence(mask):
     return mask.unsqueeze(1) if mask is not None and mask.ndim == 2 else mask
 
 
-def least(scores):
+def lowest_number(scores):
     return scores.masked_fill(scores == -math.inf, math.inf).amin(-1, keepdim=True)
 
 
-def middle(scores):
+def mean_score(scores):
     seen = scores > -math.inf
     return scores.where(seen, 0).sum(-1, keepdim=True) / seen.sum(-1, keepdim=True)
 
@@ -120,7 +122,7 @@ EXERCISE = exercise(
     ),
     excludes=(cases.FLOATS_ONLY,),
     mistakes=made(
-        attend,
+        compose_attend,
         *mistakes.OF_THE_SOFTMAX,
         *mistakes.MORE_OF_THE_SOFTMAX,
         mistakes.FLOORED,
@@ -172,12 +174,12 @@ EXERCISE = exercise(
         mistake("""an axis is added to a mask of two axes
             You take a mask of two axes for (b, n) and put an axis between them. Such a mask is (m,
             n) here, for every sequence. It broadcasts to the scores as it is: add nothing.
-        """).by(hide=lambda s, mask: decisions.hide(s, with_sequences(mask))),
+        """).by(hide=lambda s, mask: decisions.hide(s, add_axis_per_sequence(mask))),
         mistake("""another number than the maximum is subtracted
             You subtract each row's smallest score, or its mean. exp of a score far above that still
             overflows: subtract the largest.""")
-        .by(normalize=lambda s: mistakes.no_max_subtracted(s - least(s)))
-        .by(normalize=lambda s: mistakes.no_max_subtracted(s - middle(s))),
+        .by(normalize=lambda s: mistakes.no_max_subtracted(s - lowest_number(s)))
+        .by(normalize=lambda s: mistakes.no_max_subtracted(s - mean_score(s))),
         mistake("""the scores are clipped
             You cut the scores off at a bound, so that all beyond it weigh the same. Their
             differences count, however large they are: subtract each row's largest score.""")

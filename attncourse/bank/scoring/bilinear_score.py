@@ -32,8 +32,10 @@ BY_HAND = module_case(
 
 
 @composition
-def bilinear(layers=lambda d_q, d_k: {"W": nn.Parameter(torch.randn(d_q, d_k))}, **options):
-    """A ``BilinearScore`` made of decisions: what it holds, how it scores."""
+def compose_bilinear_score(
+    layers=lambda d_q, d_k: {"W": nn.Parameter(torch.randn(d_q, d_k))}, **options
+):
+    """Return a ``BilinearScore`` made of decisions: what it holds, how it scores."""
     score = Score.of(options)
 
     def forward(self, query, key):
@@ -79,7 +81,7 @@ EXERCISE = exercise(
     ),
     excludes=(cases.FLOATS_ONLY,),
     mistakes=made(
-        bilinear,
+        compose_bilinear_score,
         mistakes.NO_SUPER_INIT,
         mistake("""W lies on its side
             Your W is (d_k, d_q), as if the key stood on the left. Here the query does, `query @ W @

@@ -12,8 +12,8 @@ from attncourse.checks.writing.recipes import made, mistake
 
 
 @composition
-def weigh(tokens=lambda X: X, finish=lambda A, X: A, **options):
-    """``attention_weights`` made of decisions."""
+def compose_attention_weights(tokens=lambda X: X, finish=lambda A, X: A, **options):
+    """Return ``attention_weights`` made of decisions."""
     weights = weights_of(**options)
     return lambda X: finish(weights(tokens(X)), X)
 
@@ -43,5 +43,5 @@ EXERCISE = exercise(
     minutes=8,
     picture=True,
     criteria=criteria_of_tokens("row i is the softmax of token i's scores"),
-    mistakes=made(weigh, *OF_SELF_ATTENTION, *OF_THE_WEIGHTS_ALONE),
+    mistakes=made(compose_attention_weights, *OF_SELF_ATTENTION, *OF_THE_WEIGHTS_ALONE),
 )

@@ -12,13 +12,13 @@ BY_HAND = Case((np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 2.0]]),))
 LONGER = Case((np.array([[3.0, 0], [300, 10], [-25, 0], [0, 2]]),), note="long tokens")
 
 
-def of_many_lengths(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+def tokens_of_many_lengths(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
     directions = rng.normal(size=shape)
     lengths = np.array([[40.0], [35.0], [0.5], [30.0], [45.0]])
     return lengths * directions / np.linalg.norm(directions, axis=-1, keepdims=True)
 
 
-MANY_LENGTHS = {"X": Drawn("n d", of_many_lengths)}
+MANY_LENGTHS = {"X": Drawn("n d", tokens_of_many_lengths)}
 
 
 def criteria_of_tokens(first: str) -> tuple[Criterion, ...]:

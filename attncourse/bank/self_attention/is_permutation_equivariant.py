@@ -71,15 +71,16 @@ FUNCTIONS: dict[str, tuple[str, Callable]] = {
 }
 
 
-def tried(*trials: tuple[str, Row | Case]) -> Callable[[Rng], list[Case]]:
-    """Cases ``is_permutation_equivariant(f, X, …)``, told with what ``f`` does."""
+def trial_cases(*trials: tuple[str, Row | Case]) -> Callable[[Rng], list[Case]]:
+    """Return what makes cases of the exercise, each noting what its function does."""
     return lambda rng: [
-        trial(name, one if isinstance(one, Case) else TOKENS.case(rng, one)) for name, one in trials
+        trial(name, case_or_row if isinstance(case_or_row, Case) else TOKENS.case(rng, case_or_row))
+        for name, case_or_row in trials
     ]
 
 
 def trial(name: str, case: Case) -> Case:
-    what, function = FUNCTIONS[name]
+    function_text, function = FUNCTIONS[name]
 
     def f(X):  # the function's own name would say what it is
         return function(X)
@@ -88,22 +89,22 @@ def trial(name: str, case: Case) -> Case:
     return replace(
         case,
         args=(f, *case.args),
-        note="; ".join(filter(None, (f"{name}: {what}", case.note))),
+        note="; ".join(filter(None, (f"{name}: {function_text}", case.note))),
         shown=f"is_permutation_equivariant({name}, X{options})",
     )
 
 
-def drawing(tokens: int, seed: int, note: str) -> Row:
-    """Tokens with a generator whose first orders are special."""
-    given = {"rng": np.random.default_rng(seed)}
-    return row(f"n={tokens} d=3", arguments=given, note=f"a generator {note}")
+def row_with_generator(tokens: int, seed: int, note: str) -> Row:
+    """Return a row of tokens with a generator whose first orders are special."""
+    arguments = {"rng": np.random.default_rng(seed)}
+    return row(f"n={tokens} d=3", arguments=arguments, note=f"a generator {note}")
 
 
 # What ``rng.permutation`` draws first with these seeds is held by a test.
-ORDERS_AS_THEY_ARE = drawing(2, 39449, "that begins with orders that change nothing")
-ROTATION_FIRST = drawing(5, 59, "whose first order is a rotation")
-ROTATION_SECOND = drawing(5, 142, "whose second order is a rotation")
-SWAPS = drawing(3, 1338, "that begins with swaps of two")
+ORDERS_AS_THEY_ARE = row_with_generator(2, 39449, "that begins with orders that change nothing")
+ROTATION_FIRST = row_with_generator(5, 59, "whose first order is a rotation")
+ROTATION_SECOND = row_with_generator(5, 142, "whose second order is a rotation")
+SWAPS = row_with_generator(3, 1338, "that begins with swaps of two")
 
 SEVEN, FIVE = row("n=7 d=3"), row("n=5 d=3")
 # With fewer tokens, many an order would be its own inverse, or leave the first in its place.
@@ -113,13 +114,13 @@ FALLING = Case((np.arange(202.0)[::-1].reshape(101, 2),))
 RISING = Case((np.arange(14.0).reshape(7, 2),))
 
 
-def spaced(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
-    """Tokens whose features lie ten apart, in any order: an entry more is none of another's."""
+def spaced_tokens(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    """Return tokens whose features lie ten apart, in any order."""
     return 10.0 * rng.permuted(np.indices(shape)[0], axis=0)
 
 
 ONE_TO_TWO = {"X": Drawn("n d", lambda rng, shape: rng.uniform(1, 2, shape))}
-TELLS_APART = tried(
+TELLS_APART = trial_cases(
     ("scaled_features", FIVE_BY_HAND),
     ("numbered", SEVEN),
     ("unchanged", SEVEN),
@@ -129,7 +130,7 @@ TELLS_APART = tried(
     ("sorted_features", SEVEN),
     ("numbered_in_one_feature", SEVEN.but("d=7")),
 )
-NOT_FOOLED = tried(
+NOT_FOOLED = trial_cases(
     ("window_mean", SEVEN),
     ("ring_mean", SEVEN),
     ("prefix_mean", SEVEN),
@@ -139,13 +140,13 @@ NOT_FOOLED = tried(
     ("ring_mean", ROTATION_SECOND),
     ("scaled_features", SWAPS),
 )
-UP_TO_ATOL = tried(
+UP_TO_ATOL = trial_cases(
     ("with_rounding", FIVE.but(note="inside the default tolerance")),
     ("with_rounding", FIVE.but(arguments={"atol": 0.0})),
     ("scaled_features", FIVE.but(arguments={"atol": 0.0})),
     ("drifting", FIVE.but(note="outside the default tolerance")),
     ("drifting", FIVE.but(arguments={"atol": 5e-3})),
-    ("first_raised", row("n=101 d=3", arguments={"X": Drawn("n d", spaced), "atol": 0.5})),
+    ("first_raised", row("n=101 d=3", arguments={"X": Drawn("n d", spaced_tokens), "atol": 0.5})),
     ("numbered", FIVE.but(factor=1e7, arguments=ONE_TO_TWO, note="tokens in the millions")),
     ("weighted", FIVE.but(factor=5e-7, cancel=True, note="small tokens that cancel")),
 )
@@ -162,7 +163,7 @@ COUNTED = replace(
 )
 # What is false is so for many tokens: of few, one random order may change nothing.
 IN_BATCHES = ("causal_mean", "scaled_features", "numbered", "mixed_by_scores", "mixed_by_scores")
-KINDS = tried(
+KINDS = trial_cases(
     *zip(IN_BATCHES, ROWS.batches, strict=True),
     ("scaled_features", ROWS.integers[0]),
     ("scaled_features", ROWS.single),
@@ -172,18 +173,18 @@ KINDS = tried(
 # --- decisions and mistakes ----------------------------------------------------------------------
 
 
-def unchecked(count: int):
-    """Orders as they come."""
+def any_orders(count: int):
+    """Return a ``draw`` of orders as they come."""
     return lambda n, rng: [rng.permutation(n) for _ in range(count)]
 
 
-def each_its_own(draw):
-    """The output is shuffled in an order of its own."""
+def shuffle_output_anew(draw):
+    """Return the ``sides`` in which the output is shuffled in an order of its own."""
     return lambda f, X, p, rng, shuffle: (f(shuffle(X, p)), shuffle(f(X), draw(len(p), rng)))
 
 
 @composition
-def equivariance(
+def compose_is_permutation_equivariant(
     generator=lambda rng: np.random.default_rng(0) if rng is None else rng,
     length=lambda X: X.shape[-2],
     draw=lambda n, rng: [chapter.random_order(n, rng) for _ in range(8)],
@@ -195,7 +196,7 @@ def equivariance(
     verdict=all,
     finish=bool,
 ):
-    """A test of equivariance made of decisions: which orders, what is compared, and how."""
+    """Return a test of equivariance made of decisions: which orders, what is compared, and how."""
 
     def test(f, X, rng=None, atol=1e-8):
         rng = generator(rng)
@@ -225,8 +226,8 @@ OF_EQUIVARIANCE = (
     mistake("""each side has an order of its own
         You draw one order for the tokens and another for the output. Draw p once: `f(X[..., p, :])`
         against `f(X)[..., p, :]`.""")
-    .by(sides=each_its_own(lambda n, rng: rng.permutation(n)))
-    .by(sides=each_its_own(chapter.random_order)),
+    .by(sides=shuffle_output_anew(lambda n, rng: rng.permutation(n)))
+    .by(sides=shuffle_output_anew(chapter.random_order)),
     mistake("""the order is applied twice, not undone
         To bring the output back you index with p again. Its inverse is `np.argsort(p)`; simpler,
         leave the output as it is and compare with `f(X)[..., p, :]`.
@@ -237,7 +238,7 @@ OF_EQUIVARIANCE = (
     .by(length=len)
     .by(length=lambda X: X.shape[-1], shuffle=lambda X, p: X[..., p])
     .by(length=len, shuffle=lambda X, p: X[p])
-    .by(length=lambda X: X.shape[1], shuffle=lambda X, p: X[:, p], draw=unchecked(8)),
+    .by(length=lambda X: X.shape[1], shuffle=lambda X, p: X[:, p], draw=any_orders(8)),
     mistake("""only orders of one kind are tried
         You try the reversal, rotations or swaps alone, and what is alike under these passes: a
         centred window looks the same from both ends. Try several random permutations.""")
@@ -249,9 +250,9 @@ OF_EQUIVARIANCE = (
     mistake("""too few orders, or the identity among them
         You try one order, or `rng.permutation(n)` as it comes, which of two tokens every second
         time changes nothing. Try several, and draw again where none moves.""")
-    .by(draw=unchecked(8))
+    .by(draw=any_orders(8))
     .by(draw=lambda n, rng: [chapter.random_order(n, rng)])
-    .by_any(lambda count: {"draw": unchecked(count)}, (1, 3, 5, 10, 16)),
+    .by_any(lambda count: {"draw": any_orders(count)}, (1, 3, 5, 10, 16)),
     mistake("""one order that passes is enough
         You say True as soon as f passes for one order. It has to pass for every one of them:
         `all`.""")
@@ -311,5 +312,5 @@ EXERCISE = exercise(
         unchanged(),
     ),
     excludes=(("n of 1", "There are at least two tokens."),),
-    mistakes=made(equivariance, *OF_EQUIVARIANCE),
+    mistakes=made(compose_is_permutation_equivariant, *OF_EQUIVARIANCE),
 )

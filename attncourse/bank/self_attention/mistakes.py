@@ -9,17 +9,17 @@ from attncourse.checks.writing.recipes import mistake
 
 
 def weights_of(compare=dots, scale=lambda S, X: S, hide=lambda S: S, **decisions):
-    """The weights as a function of X; decisions that are not named are the softmax's."""
+    """Return the weights as a function of X, made of decisions; the others are the softmax's."""
     softmax = soft.Softmax(**decisions)
     return lambda X: softmax(hide(scale(compare(X, X), X)))
 
 
-def centred(X):
+def subtract_mean(X):
     return X - X.mean(-2, keepdims=True)
 
 
-def where_diagonal(S, there, elsewhere):
-    return np.where(np.eye(S.shape[-1], dtype=bool), there, elsewhere)
+def where_diagonal(S, on_diagonal, elsewhere):
+    return np.where(np.eye(S.shape[-1], dtype=bool), on_diagonal, elsewhere)
 
 
 OVER_COLUMNS = {"along": lambda axis, ndim: -2}
@@ -30,9 +30,9 @@ OF_SELF_ATTENTION = (
     mistake("""the tokens are centred first
         You subtract the mean of all tokens before you compare them; `X -= …` changes the caller's
         tokens besides. The score is the dot product of the rows as they are.""")
-    .by(tokens=centred)
+    .by(tokens=subtract_mean)
     .by(tokens=lambda X: np.subtract(X, X.mean(-2, keepdims=True), out=X))
-    .by(compare=lambda X, Y: dots(centred(X), centred(Y))),
+    .by(compare=lambda X, Y: dots(subtract_mean(X), subtract_mean(Y))),
     mistake("""a token leaves itself out
         Your diagonal is 0, or its scores are (and exp(0) = 1 still counts). A token listens to
         itself too: its score |x_i|² is in the softmax like the others.""")

@@ -13,8 +13,8 @@ from attncourse.checks.writing.recipes import made, mistake
 
 
 @composition
-def attend(tokens=lambda X: X, mix=lambda A, X: A @ X, finish=result, **options):
-    """``self_attention`` made of decisions."""
+def compose_self_attention(tokens=lambda X: X, mix=lambda A, X: A @ X, finish=result, **options):
+    """Return ``self_attention`` made of decisions."""
     weights = weights_of(**options)
 
     def answer(X):
@@ -25,8 +25,8 @@ def attend(tokens=lambda X: X, mix=lambda A, X: A @ X, finish=result, **options)
     return answer
 
 
-def one_after_the_other(anew: bool):
-    """Each output is written over its token; the weights may be made anew for each."""
+def mix_in_place(anew: bool):
+    """Return a ``mix`` that writes each output over its token; ``anew``: with new weights each."""
 
     def mix(A, X):
         U = X.astype(float)
@@ -63,8 +63,8 @@ OF_THE_MIXTURE = (
     mistake("""tokens are overwritten while they are still needed
         You write an output over its token, and the next tokens listen to it. All outputs are
         mixtures of the tokens that came in: write them into an array of their own.""")
-    .by(mix=one_after_the_other(anew=False))
-    .by(mix=one_after_the_other(anew=True)),
+    .by(mix=mix_in_place(anew=False))
+    .by(mix=mix_in_place(anew=True)),
     numpy_mistakes.INPUT_ADDED,
     numpy_mistakes.ONE_VECTOR.by(finish=lambda U, X, A: U.mean(-2)).said(
         "You add all rows up into one, or average them. Every token has a row of its own: keep the "
@@ -83,5 +83,5 @@ EXERCISE = exercise(
     minutes=8,
     picture=True,
     criteria=criteria_of_tokens("mixes the tokens by their own weights"),
-    mistakes=made(attend, *OF_SELF_ATTENTION, *OF_THE_MIXTURE),
+    mistakes=made(compose_self_attention, *OF_SELF_ATTENTION, *OF_THE_MIXTURE),
 )

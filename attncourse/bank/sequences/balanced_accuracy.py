@@ -8,8 +8,10 @@ from attncourse.checks.writing.cases import once_more
 from attncourse.checks.writing.recipes import made, mistake
 
 
-def answers(rng: Rng, n: int, classes: int, others: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Labels of unequal frequency, each class in them, and predictions that are often right."""
+def random_predictions(
+    rng: Rng, n: int, classes: int, others: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return labels of unequal frequency, and predictions that are often right."""
     common = np.arange(1, classes + 1) ** 1.5
     labels = rng.choice(classes, n, p=common / common.sum())
     labels[:classes] = np.arange(classes)
@@ -22,25 +24,28 @@ BY_HAND = Case(
 )
 
 
-def as_letters(labels):
+def as_names(labels):
     return np.array(["flu", "cmv", "ebv", "hiv", "hcv"])[labels]
 
 
 def balanced_cases(rng: Rng) -> list[Case]:
     return [
         BY_HAND,
-        Case(answers(rng, 41, 3)),
-        Case(answers(rng, 23, 2), note="two classes"),
-        Case(answers(rng, 97, 5), note="five classes"),
+        Case(random_predictions(rng, 41, 3)),
+        Case(random_predictions(rng, 23, 2), note="two classes"),
+        Case(random_predictions(rng, 97, 5), note="five classes"),
         Case((np.array([0] * 9 + [1]), np.zeros(10, int)), note="always the larger class"),
     ]
 
 
-def balanced_edges(rng: Rng) -> list[Case]:
-    labels, guesses = answers(rng, 31, 3)
+def edge_cases(rng: Rng) -> list[Case]:
+    labels, guesses = random_predictions(rng, 31, 3)
     return [
         Case((labels[labels < 2], guesses[labels < 2]), note="a class that is only predicted"),
-        Case(answers(rng, 37, 3, others=2), note="predictions of classes that no label has"),
+        Case(
+            random_predictions(rng, 37, 3, others=2),
+            note="predictions of classes that no label has",
+        ),
         Case((np.array([5, 9, 9, 40]), np.array([5, 9, 5, 40])), note="classes 5, 9 and 40"),
         Case((np.array([-1, 1, 1, -1, 1]), np.array([-1, 1, -1, 1, 1])), note="classes −1 and 1"),
         Case((np.array([0, 0, 1]), np.array([1, 1, 0])), note="nothing right"),
@@ -48,11 +53,11 @@ def balanced_edges(rng: Rng) -> list[Case]:
     ]
 
 
-def balanced_kinds(rng: Rng) -> list[Case]:
-    labels, guesses = answers(rng, 19, 4)
+def cases_of_types(rng: Rng) -> list[Case]:
+    labels, guesses = random_predictions(rng, 19, 4)
     return [
-        Case((as_letters(labels), as_letters(guesses)), note="classes are strings"),
-        Case((as_letters(labels).tolist(), as_letters(guesses).tolist()), note="lists of strings"),
+        Case((as_names(labels), as_names(guesses)), note="classes are strings"),
+        Case((as_names(labels).tolist(), as_names(guesses).tolist()), note="lists of strings"),
         Case((labels.tolist(), guesses.tolist()), note="lists of numbers"),
         Case((labels > 1, guesses > 1), note="True and False"),
         Case((np.array([2, 2, 2, 2]), np.array([2, 0, 2, 2])), note="one class"),
@@ -61,14 +66,14 @@ def balanced_kinds(rng: Rng) -> list[Case]:
 
 
 @composition
-def balancing(
+def compose_balanced_accuracy(
     read=lambda labels, guesses: (np.asarray(labels), np.asarray(guesses)),
     classes=lambda labels, guesses: np.unique(labels),
     recall=lambda labels, guesses, c: np.mean(guesses[labels == c] == c),
     gather=np.mean,
     finish=lambda value, recalls: float(value),
 ):
-    """``balanced_accuracy`` made of decisions."""
+    """Return ``balanced_accuracy`` made of decisions."""
 
     def balanced_accuracy(labels, predictions):
         labels, guesses = read(labels, predictions)
@@ -78,46 +83,48 @@ def balancing(
     return balanced_accuracy
 
 
-def plainly(labels, guesses, c):
+def accuracy(labels, guesses, c):
     return np.mean(labels == guesses)
 
 
-def safely(hits, of):
-    return hits / of if of else 0.0
+def ratio_or_0(hits, total):
+    return hits / total if total else 0.0
 
 
 def precision(labels, guesses, c):
-    return safely(np.sum((labels == c) & (guesses == c)), np.sum(guesses == c))
+    return ratio_or_0(np.sum((labels == c) & (guesses == c)), np.sum(guesses == c))
 
 
 def f_one(labels, guesses, c):
-    return safely(
+    return ratio_or_0(
         2 * np.sum((labels == c) & (guesses == c)), np.sum(labels == c) + sum(guesses == c)
     )
 
 
 def recall_or_zero(labels, guesses, c):
-    return safely(np.sum((labels == c) & (guesses == c)), np.sum(labels == c))
+    return ratio_or_0(np.sum((labels == c) & (guesses == c)), np.sum(labels == c))
 
 
-def each_against_rest(labels, guesses, c):
+def accuracy_against_rest(labels, guesses, c):
     return np.mean((labels == c) == (guesses == c))
 
 
-def one_and_the_rest(place, exactly=False):
-    """Labels and predictions in two classes; ``exactly``: of the rest the very class counts."""
+def one_class_only(place, exactly=False):
+    """Return a ``read``: one class and the rest; ``exactly``: of the rest the very class counts."""
 
     def read(labels, guesses):
         labels, guesses = np.asarray(labels), np.asarray(guesses)
-        own = labels == np.unique(labels)[place]
-        told = own == (labels == guesses) if exactly else guesses == np.unique(labels)[place]
-        return own, told
+        is_class = labels == np.unique(labels)[place]
+        predicted = (
+            is_class == (labels == guesses) if exactly else guesses == np.unique(labels)[place]
+        )
+        return is_class, predicted
 
     return read
 
 
-def both_sides(labels, guesses, c):
-    """The mean of a class's recall and that of all the rest."""
+def mean_of_both_recalls(labels, guesses, c):
+    """Return the mean of a class's recall and that of all the rest."""
     rest = labels != c
     of_rest = np.mean(guesses[rest] != c) if rest.any() else 1.0
     return (np.mean(guesses[labels == c] == c) + of_rest) / 2
@@ -130,15 +137,15 @@ EXERCISE = exercise(
     minutes=10,
     criteria=(
         Criterion("the mean of the classes' recalls", 3).on(balanced_cases),
-        Criterion("the classes are those of the labels", 2).on(balanced_edges),
-        Criterion("numbers or strings, arrays or lists; one class", 1).on(balanced_kinds),
+        Criterion("the classes are those of the labels", 2).on(edge_cases),
+        Criterion("numbers or strings, arrays or lists; one class", 1).on(cases_of_types),
         unchanged(),
     ),
     mistakes=made(
-        balancing,
+        compose_balanced_accuracy,
         mistake("""plain accuracy
             You count right answers among all, so the larger class decides. Take the share of right
-            answers in each class, then the mean of these.""").by(recall=plainly),
+            answers in each class, then the mean of these.""").by(recall=accuracy),
         mistake("""precision, not recall
             You divide by how often a class was *predicted*, or labels and predictions are
             exchanged. Divide by how often it is the label.""")
@@ -180,10 +187,10 @@ EXERCISE = exercise(
         .by(classes=lambda labels, guesses: (0, 1), recall=recall_or_zero)
         .by(classes=lambda labels, guesses: (0, 1))
         .by(classes=lambda labels, guesses: np.unique(labels)[:2])
-        .by(read=one_and_the_rest(-1))
-        .by(read=one_and_the_rest(0))
-        .by(read=one_and_the_rest(-1, exactly=True))
-        .by(read=one_and_the_rest(0, exactly=True)),
+        .by(read=one_class_only(-1))
+        .by(read=one_class_only(0))
+        .by(read=one_class_only(-1, exactly=True))
+        .by(read=one_class_only(0, exactly=True)),
         mistake("""another mean
             The recalls are averaged plainly: their sum over their number. Yours is a geometric or
             harmonic mean, a median or the least.""")
@@ -200,8 +207,8 @@ EXERCISE = exercise(
         mistake("""each class against the rest
             You take the accuracy of “this class or not”, which counts the others' agreement too.
             Look only where the label is the class.""")
-        .by(recall=each_against_rest)
-        .by(recall=both_sides),
+        .by(recall=accuracy_against_rest)
+        .by(recall=mean_of_both_recalls),
         mistake("""corrected for chance
             You rescale so that a guess has 0. The plain mean recall is asked: a guess has
             1/classes.""")

@@ -12,34 +12,37 @@ from attncourse.checks.writing.recipes import made, mistake
 from attncourse.sequences import ALPHABET
 
 
-def letters(rng: Rng, n: int) -> str:
+def random_letters(rng: Rng, n: int) -> str:
     return "".join(rng.choice(list(ALPHABET), n))
 
 
 BY_HAND = Case(("CASSF", 7), note="C is 2, A is 1")
 
 
-def some_loops(rng: Rng) -> list[Case]:
+def loop_cases(rng: Rng) -> list[Case]:
     lengths = ((9, 15), (13, 17), (1, 5), (15, 41))
-    return [BY_HAND, *(Case((f"C{letters(rng, a)}F", b)) for a, b in lengths)]
+    return [BY_HAND, *(Case((f"C{random_letters(rng, a)}F", b)) for a, b in lengths)]
 
 
-def at_the_edges(rng: Rng) -> list[Case]:
+def edge_cases(rng: Rng) -> list[Case]:
     return [
         Case((ALPHABET, 20), note="every letter once, no padding"),
         Case((ALPHABET[::-1], 23), note="every letter once, from the last"),
-        Case((f"CAS{letters(rng, 6)}", 9), note="exactly max_length letters"),
+        Case((f"CAS{random_letters(rng, 6)}", 9), note="exactly max_length letters"),
         Case(("W", 1), note="one letter"),
         Case(("AAAA", 9), note="one letter four times"),
         once_more(BY_HAND),
     ]
 
 
-def in_lower_case(rng: Rng) -> list[Case]:
-    return [Case(("casslgf", 9)), Case((f"CASs{letters(rng, 4).lower()}F", 12), note="both cases")]
+def lower_case_cases(rng: Rng) -> list[Case]:
+    return [
+        Case(("casslgf", 9)),
+        Case((f"CASs{random_letters(rng, 4).lower()}F", 12), note="both cases"),
+    ]
 
 
-def refused(*texts: tuple[str, str, int]) -> Callable[[Rng], list[Case]]:
+def refused_cases(*texts: tuple[str, str, int]) -> Callable[[Rng], list[Case]]:
     return lambda rng: [Case((t, n), note=note, raises=ValueError) for note, t, n in texts]
 
 
@@ -55,54 +58,54 @@ OTHER_LETTERS = (
 TOO_LONG = (("one too many", "CASSLGF", 6), ("300 letters", "CASSLG" * 50, 20))
 
 
-def strict(text):
+def refuse_other_letters(text):
     refuse_if(any(letter not in ALPHABET for letter in text))
     return text
 
 
-def asserted(text):
+def assert_letters(text):
     assert set(text) <= set(ALPHABET)
     return text
 
 
-def by_table(text):
+def look_up_letters(text):
     return "".join({letter: letter for letter in ALPHABET}[letter] for letter in text)
 
 
-def within(text, n):
+def assert_length(text, n):
     assert len(text) <= n
     return text
 
 
-def by_place(text, n):
+def index_last_place(text, n):
     last = range(n)[len(text) - 1]
     return text[: last + 1]
 
 
-def by_slice(text, n):
+def assign_to_slice(text, n):
     torch.zeros(n)[: len(text)] = torch.zeros(len(text))
     return text
 
 
-def numbered(text):
+def letter_ids(text):
     return [1 + ALPHABET.index(letter) for letter in text]
 
 
-def behind(ids, n):
+def pad_behind(ids, n):
     return ids + [0] * (n - len(ids))
 
 
 @composition
-def encoding(
+def compose_encode_cdr3(
     read=str.upper,
-    check=strict,
-    number=numbered,
+    check=refuse_other_letters,
+    number=letter_ids,
     fit=lambda text, n: refuse_if(len(text) > n) or text,
-    pad=behind,
+    pad=pad_behind,
     dtype=torch.int64,
     finish=lambda ids, n: ids,
 ):
-    """``encode_cdr3`` made of decisions."""
+    """Return ``encode_cdr3`` made of decisions."""
 
     def encode_cdr3(sequence, max_length):
         text = fit(check(read(sequence)), max_length)
@@ -111,8 +114,8 @@ def encoding(
     return encode_cdr3
 
 
-def by_order(alphabet, first=1):
-    """Numbers by another alphabet, 0 for a letter that it lacks."""
+def ids_by_alphabet(alphabet, first=1):
+    """Return a ``number`` by another alphabet, 0 for a letter that it lacks."""
     return lambda text: [first + alphabet.find(letter) for letter in text]
 
 
@@ -123,17 +126,17 @@ EXERCISE = Exercise(
     difficulty=1,
     minutes=10,
     criteria=(
-        Criterion("ids 1 to 20, and 0 behind the end", 3).on(some_loops),
-        Criterion("every letter and any length that fits", 1).on(at_the_edges),
-        Criterion("lower case is read as upper", 1).on(in_lower_case),
-        Criterion("refuses another letter with ValueError", 1).on(refused(*OTHER_LETTERS)),
-        Criterion("refuses a longer sequence with ValueError", 1).on(refused(*TOO_LONG)),
+        Criterion("ids 1 to 20, and 0 behind the end", 3).on(loop_cases),
+        Criterion("every letter and any length that fits", 1).on(edge_cases),
+        Criterion("lower case is read as upper", 1).on(lower_case_cases),
+        Criterion("refuses another letter with ValueError", 1).on(refused_cases(*OTHER_LETTERS)),
+        Criterion("refuses a longer sequence with ValueError", 1).on(refused_cases(*TOO_LONG)),
     ),
     mistakes=made(
-        encoding,
+        compose_encode_cdr3,
         mistake("""ids are counted from 0
             Your A is 0, and so is the padding: nobody can tell them apart. Letters are 1 to 20.
-        """).by(number=by_order(ALPHABET, 0)),
+        """).by(number=ids_by_alphabet(ALPHABET, 0)),
         mistake("""lower case is not read
             You refuse lower case, or number it otherwise. Start from `sequence.upper()`.
         """).by(read=lambda text: text),
@@ -141,30 +144,33 @@ EXERCISE = Exercise(
             What is no amino acid, a B say, gets an id, 0 or another. `str.find` says −1 for a
             letter that is missing and `dict.get` None or 0; `isalpha` takes B and X for letters.
             Refuse what is not in the alphabet.""")
-        .by(check=lambda text: text, number=by_order(ALPHABET))
-        .by(check=lambda text: refuse_if(not text.isalpha()) or text, number=by_order(ALPHABET))
+        .by(check=lambda text: text, number=ids_by_alphabet(ALPHABET))
+        .by(
+            check=lambda text: refuse_if(not text.isalpha()) or text,
+            number=ids_by_alphabet(ALPHABET),
+        )
         .by(
             check=lambda text: refuse_if(not (text.isalpha() and text.isascii())) or text,
-            number=by_order(ALPHABET),
+            number=ids_by_alphabet(ALPHABET),
         )
         .by(check=lambda text: text, number=lambda t: [1 + ALPHABET.find(a) % 22 for a in t]),
         mistake("""another error than ValueError
             What has to be refused stops your function with another error: a `dict` raises KeyError,
             a place that is not there IndexError, `assert` AssertionError. Test for it and raise
             `ValueError`.""")
-        .by(check=asserted)
-        .by(check=by_table)
-        .by(check=asserted, fit=within)
-        .by(fit=within)
-        .by(fit=by_place)
-        .by(fit=by_slice)
-        .by(check=by_table, fit=by_place)
-        .by(check=by_table, fit=by_slice),
+        .by(check=assert_letters)
+        .by(check=look_up_letters)
+        .by(check=assert_letters, fit=assert_length)
+        .by(fit=assert_length)
+        .by(fit=index_last_place)
+        .by(fit=assign_to_slice)
+        .by(check=look_up_letters, fit=index_last_place)
+        .by(check=look_up_letters, fit=assign_to_slice),
         mistake("""other letters are dropped
             You leave out letters that are not in the alphabet, and what stood beside them moves
             together. A sequence with such a letter is refused.""")
         .by(check=lambda text: "".join(a for a in text if a in ALPHABET))
-        .by(check=lambda text: strict("".join(a for a in text if a not in " -*"))),
+        .by(check=lambda text: refuse_other_letters("".join(a for a in text if a not in " -*"))),
         mistake("""white space is stripped
             You strip the sequence before you read it. A space is no amino acid: it is refused like
             any other character.""").by(read=lambda text: text.strip().upper()),
@@ -195,9 +201,9 @@ EXERCISE = Exercise(
         mistake("""another order of the alphabet
             The ids follow `ACDEFGHIKLMNPQRSTVWY`. Yours follow the Latin alphabet with its gaps,
             the amino acids by their full names, or the letters from the last to the first.""")
-        .by(number=by_order("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
-        .by(number=by_order("ARNDCQEGHILKMFPSTWYV"))
-        .by(number=by_order(ALPHABET[::-1])),
+        .by(number=ids_by_alphabet("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
+        .by(number=ids_by_alphabet("ARNDCQEGHILKMFPSTWYV"))
+        .by(number=ids_by_alphabet(ALPHABET[::-1])),
         mistake("""numbered as they come
             You number the letters that this sequence has, by their first appearance or sorted. The
             same letter needs the same id in every sequence.""")
@@ -219,15 +225,15 @@ EXERCISE = Exercise(
         .by(finish=lambda ids, n: torch.nn.functional.one_hot(ids, 21).float()),
         mistake("""the frame is cut off
             You leave out the first letters or the last one. Every letter is a token.""")
-        .by(check=lambda text: strict(text)[1:-1])
-        .by(check=lambda text: strict(text)[3:-1])
-        .by(check=lambda text: strict(text)[:-1])
-        .by(check=lambda text: strict(text)[1:]),
+        .by(check=lambda text: refuse_other_letters(text)[1:-1])
+        .by(check=lambda text: refuse_other_letters(text)[3:-1])
+        .by(check=lambda text: refuse_other_letters(text)[:-1])
+        .by(check=lambda text: refuse_other_letters(text)[1:]),
         mistake("""in another order
             Your letters are reversed, sorted or named once. Keep the order of the sequence: it is
             what attention reads with positions.""")
-        .by(check=lambda text: strict(text)[::-1])
-        .by(check=lambda text: "".join(sorted(strict(text))))
-        .by(check=lambda text: "".join(dict.fromkeys(strict(text)))),
+        .by(check=lambda text: refuse_other_letters(text)[::-1])
+        .by(check=lambda text: "".join(sorted(refuse_other_letters(text))))
+        .by(check=lambda text: "".join(dict.fromkeys(refuse_other_letters(text)))),
     ),
 )

@@ -9,7 +9,7 @@ import numpy as np
 from rapidfuzz.distance import Levenshtein
 
 from attncourse import sequences as chapter
-from attncourse.bank.sequences.encode_cdr3 import letters
+from attncourse.bank.sequences.encode_cdr3 import random_letters
 from attncourse.checks.callers import split_kept, splits_made
 from attncourse.checks.callers.resampling import DEFAULTS, EQUAL
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
@@ -19,89 +19,91 @@ from attncourse.sequences import ALPHABET
 # --- cases ---------------------------------------------------------------------------------------
 
 
-def bases(rng: Rng, number: int, length: int = 9) -> list[str]:
-    """Sequences at least six edits apart."""
-    found: list[str] = []
-    while len(found) < number:
-        one = letters(rng, length)
-        if all(Levenshtein.distance(one, other) > 5 for other in found):
-            found.append(one)
-    return found
+def distant_sequences(rng: Rng, number: int, length: int = 9) -> list[str]:
+    """Return sequences at least six edits apart."""
+    sequences: list[str] = []
+    while len(sequences) < number:
+        sequence = random_letters(rng, length)
+        if all(Levenshtein.distance(sequence, earlier) > 5 for earlier in sequences):
+            sequences.append(sequence)
+    return sequences
 
 
-def exchanged(rng: Rng, text: str, *places: int) -> str:
-    """The letters at these places exchanged for others."""
+def substitute(rng: Rng, text: str, *places: int) -> str:
+    """Return the text with other letters at these places."""
     for place in places:
-        other = rng.choice([a for a in ALPHABET if a != text[place]])
-        text = text[:place] + other + text[place + 1 :]
+        letter = rng.choice([a for a in ALPHABET if a != text[place]])
+        text = text[:place] + letter + text[place + 1 :]
     return text
 
 
-def in_families(rng: Rng, family: Callable, number: int, alone: int, ordered: bool):
-    """Sequences of several families and single ones, in any order, and the family of each.
+def sequences_in_families(rng: Rng, family: Callable, number: int, alone: int, ordered: bool):
+    """Return sequences of several families and single ones, and the family of each.
 
-    Or ordered: each family as it was made.
+    They come in any order, or, if ``ordered``, each family as it was made.
     """
-    origins = bases(rng, number + alone)
-    groups = [family(rng, one) for one in origins[:number]] + [[one] for one in origins[number:]]
-    listed = [(one, k) for k, group in enumerate(groups) for one in group]
+    origins = distant_sequences(rng, number + alone)
+    groups = [family(rng, sequence) for sequence in origins[:number]] + [
+        [sequence] for sequence in origins[number:]
+    ]
+    listed = [(sequence, k) for k, group in enumerate(groups) for sequence in group]
     order = range(len(listed)) if ordered else rng.permutation(len(listed))
     return [listed[i][0] for i in order], [listed[i][1] for i in order]
 
 
-def substituted(rng: Rng, one: str) -> list[str]:
-    return [one, exchanged(rng, one, 4)]
+def with_substitution(rng: Rng, sequence: str) -> list[str]:
+    return [sequence, substitute(rng, sequence, 4)]
 
 
-def lengthened(rng: Rng, one: str) -> list[str]:
-    return [one, letters(rng, 1) + one]
+def with_letter_in_front(rng: Rng, sequence: str) -> list[str]:
+    return [sequence, random_letters(rng, 1) + sequence]
 
 
-def shortened(rng: Rng, one: str) -> list[str]:
-    return [one, one[:2] + one[3:]]
+def with_deletion(rng: Rng, sequence: str) -> list[str]:
+    return [sequence, sequence[:2] + sequence[3:]]
 
 
-def ended(rng: Rng, one: str) -> list[str]:
-    return [one, one + letters(rng, 1)]
+def with_letter_at_end(rng: Rng, sequence: str) -> list[str]:
+    return [sequence, sequence + random_letters(rng, 1)]
 
 
-def chained(rng: Rng, one: str) -> list[str]:
-    """Each within one edit of the one before, and of no other."""
-    chain = [one]
+def chain_of_substitutions(rng: Rng, sequence: str) -> list[str]:
+    """Return sequences, each within one edit of the one before and of no other."""
+    chain = [sequence]
     for place in (1, 3, 5, 7):
-        chain.append(exchanged(rng, chain[-1], place))
+        chain.append(substitute(rng, chain[-1], place))
     return chain
 
 
-def two_apart(rng: Rng, one: str) -> list[str]:
-    return [one, exchanged(rng, one, 2, 6)]
+def with_two_substitutions(rng: Rng, sequence: str) -> list[str]:
+    return [sequence, substitute(rng, sequence, 2, 6)]
 
 
-def repeated_twice(rng: Rng, one: str) -> list[str]:
-    return [one, one, one]
+def three_copies(rng: Rng, sequence: str) -> list[str]:
+    return [sequence, sequence, sequence]
 
 
-def triple(rng: Rng, one: str) -> list[str]:
-    """Three, no two of them equal: each within one edit of both others."""
+def three_variants(rng: Rng, sequence: str) -> list[str]:
+    """Return three different sequences, each within one edit of both others."""
     others: set[str] = set()
     while len(others) < 2:
-        others.add(exchanged(rng, one, 3))
-    return [one, *sorted(others)]
+        others.add(substitute(rng, sequence, 3))
+    return [sequence, *sorted(others)]
 
 
-def prefixed(rng: Rng, one: str) -> list[str]:
-    return [one, one + letters(rng, 4)]
+def with_four_more_letters(rng: Rng, sequence: str) -> list[str]:
+    return [sequence, sequence + random_letters(rng, 4)]
 
 
-TOGETHER, APART = "near-copies stay together", "others can be parted"
-ONCE, SORTED = "every index is on one side, once", "both sides are sorted"
-SHARE = "the test side is as large as asked"
-OTHER = "other seeds give other splits"
+COPIES_TOGETHER, OTHERS_APART = "near-copies stay together", "others can be parted"
+EACH_INDEX_ONCE, BOTH_SIDES_SORTED = "every index is on one side, once", "both sides are sorted"
+TEST_SHARE = "the test side is as large as asked"
+SEEDS_DIFFER = "other seeds give other splits"
 
 
 def split_case(
     rng: Rng,
-    asked: tuple[str, ...],
+    fact_names: tuple[str, ...],
     family: Callable,
     note: str,
     *,
@@ -113,14 +115,16 @@ def split_case(
     as_array: bool = False,
     ordered: bool = False,
 ) -> Case:
-    texts, group = in_families(rng, family, number, alone, ordered)
-    same = [(i, j) for i, j in combinations(range(len(texts)), 2) if group[i] == group[j]]
-    parted = [p for p in same if Levenshtein.distance(*(texts[i] for i in p)) > distance]
+    texts, group = sequences_in_families(rng, family, number, alone, ordered)
+    family_pairs = [(i, j) for i, j in combinations(range(len(texts)), 2) if group[i] == group[j]]
+    separable_pairs = [
+        p for p in family_pairs if Levenshtein.distance(*(texts[i] for i in p)) > distance
+    ]
     largest = max(map(len, chapter.similarity_clusters(texts, distance)))
     chosen = tuple(int(s) for s in rng.integers(1 << 30, size=seeds))
     return Case(
         (
-            asked,
+            fact_names,
             np.array(texts) if as_array else texts,
             {"max_distance": distance, "test_fraction": fraction},
             chosen,
@@ -128,9 +132,9 @@ def split_case(
         use=splits_made,
         facts=partial(
             split_kept,
-            asked,
+            fact_names,
             len(texts),
-            parted if APART in asked else same,
+            separable_pairs if OTHERS_APART in fact_names else family_pairs,
             fraction * len(texts),
             largest,
         ),
@@ -140,26 +144,27 @@ def split_case(
 
 
 def split_cases(*rows: tuple) -> Callable[[Rng], list[Case]]:
-    """A case for each row: family, note, and what is special."""
+    """Return what makes a case of each row: facts, family, note, options."""
     return lambda rng: [
-        split_case(rng, asked, family, note, **special) for asked, family, note, special in rows
+        split_case(rng, fact_names, family, note, **options)
+        for fact_names, family, note, options in rows
     ]
 
 
 # --- decisions and mistakes ----------------------------------------------------------------------
 
 
-def components(texts, near):
+def connected_components(texts, near):
     graph = nx.Graph()
     graph.add_nodes_from(range(len(texts)))
     graph.add_edges_from(
         p for p in combinations(range(len(texts)), 2) if near(texts[p[0]], texts[p[1]])
     )
-    return [sorted(part) for part in nx.connected_components(graph)]
+    return [sorted(component) for component in nx.connected_components(graph)]
 
 
-def filled(clusters, n, fraction, rng):
-    """Whole clusters in a random order, while the test side gets closer to its share."""
+def fill_test_side(clusters, n, fraction, rng):
+    """Return whole clusters in random order that bring the test side nearer to its share."""
     test = []
     for k in rng.permutation(len(clusters)):
         missing = fraction * n - len(test)
@@ -169,19 +174,19 @@ def filled(clusters, n, fraction, rng):
 
 
 @composition
-def splitting(
+def compose_split_by_similarity(
     distance=Levenshtein.distance,
     near=lambda far, most: far <= most,
-    link=components,
+    link=connected_components,
     generator=np.random.default_rng,
-    fill=filled,
+    fill=fill_test_side,
     rest=lambda texts, test, near: sorted(set(range(len(texts))) - set(test)),
     finish=lambda train, test, texts: (np.array(train, int), np.array(sorted(test), int)),
 ):
-    """``split_by_similarity`` made of decisions."""
+    """Return ``split_by_similarity`` made of decisions."""
 
     def split_by_similarity(sequences, max_distance=1, test_fraction=0.2, seed=0):
-        texts = [str(one) for one in sequences]
+        texts = [str(sequence) for sequence in sequences]
 
         def close(a, b):
             return near(distance(a, b), max_distance)
@@ -193,12 +198,12 @@ def splitting(
     return split_by_similarity
 
 
-def each_alone(texts, near):
+def each_its_own_cluster(texts, near):
     return [[i] for i in range(len(texts))]
 
 
-def runs(order, texts, near):
-    """Clusters of sequences that follow one another in this order."""
+def clusters_of_neighbours(order, texts, near):
+    """Return clusters of sequences that follow one another in this order."""
     clusters = []
     for i in order:
         if clusters and near(texts[clusters[-1][-1]], texts[i]):
@@ -208,22 +213,22 @@ def runs(order, texts, near):
     return clusters
 
 
-def families(texts, near):
-    """The clusters of several sequences."""
-    return [part for part in components(texts, near) if len(part) > 1]
+def clusters_of_several(texts, near):
+    """Return the clusters of several sequences."""
+    return [cluster for cluster in connected_components(texts, near) if len(cluster) > 1]
 
 
-def named_once(texts, indices):
-    """Of equal sequences the first alone."""
+def first_of_equal(texts, indices):
+    """Return the indices without those of a copy of an earlier sequence."""
     return [i for i in indices if texts.index(texts[i]) == i]
 
 
-def the_others_once(texts, test, near):
-    return named_once(texts, sorted(set(range(len(texts))) - set(test)))
+def train_without_copies(texts, test, near):
+    return first_of_equal(texts, sorted(set(range(len(texts))) - set(test)))
 
 
-def around_the_first(texts, near):
-    """A sequence joins the first cluster whose first member is near."""
+def near_first_member(texts, near):
+    """Return clusters that a sequence joins only where it is near their first member."""
     clusters = []
     for i in range(len(texts)):
         home = next((c for c in clusters if near(texts[c[0]], texts[i])), None)
@@ -231,8 +236,8 @@ def around_the_first(texts, near):
     return clusters
 
 
-def never_merged(texts, near):
-    """A sequence joins the first cluster with a near member; two clusters are never joined."""
+def clusters_never_joined(texts, near):
+    """Return clusters in which a sequence joins the first near one; two are never joined."""
     clusters = []
     for i in range(len(texts)):
         home = next((c for c in clusters if any(near(texts[j], texts[i]) for j in c)), None)
@@ -240,33 +245,33 @@ def never_merged(texts, near):
     return clusters
 
 
-def equal_lengths(a, b):
+def hamming_distance(a, b):
     return sum(x != y for x, y in zip(a, b, strict=True)) if len(a) == len(b) else 99
 
 
-def by_places(a, b):
+def distance_by_place(a, b):
     return sum(x != y for x, y in zip(a, b, strict=False)) + abs(len(a) - len(b))
 
 
-def of_clusters(clusters, n, fraction, rng):
+def fraction_of_clusters(clusters, n, fraction, rng):
     order = rng.permutation(len(clusters))[: round(fraction * len(clusters))]
     return [i for k in order for i in clusters[k]]
 
 
-def without_near(texts, test, near):
-    """All others that are far from the test side; the near ones are left out."""
+def train_without_near(texts, test, near):
+    """Return all others that are far from the test side; the near ones are left out."""
     others = sorted(set(range(len(texts))) - set(test))
     return [i for i in others if not any(near(texts[i], texts[j]) for j in test)]
 
 
-def moved_over(clusters, n, fraction, rng):
-    """Drawn at random; a cluster that is cut goes to train."""
+def cut_clusters_to_train(clusters, n, fraction, rng):
+    """Return a random test side without the clusters of which it holds a part."""
     test = set(rng.permutation(n)[: round(fraction * n)].tolist())
     return [i for cluster in clusters if set(cluster) <= test for i in cluster]
 
 
-def largest_first(clusters, n, fraction, rng):
-    return filled(sorted(clusters, key=len), n, fraction, Unshuffled())
+def clusters_by_size(clusters, n, fraction, rng):
+    return fill_test_side(sorted(clusters, key=len), n, fraction, Unshuffled())
 
 
 class Unshuffled:
@@ -274,11 +279,11 @@ class Unshuffled:
         return range(n)
 
 
-def other_fraction(clusters, n, fraction, rng):
-    return filled(clusters, n, 0.2, rng)
+def default_fraction(clusters, n, fraction, rng):
+    return fill_test_side(clusters, n, 0.2, rng)
 
 
-MANY = {"number": 5, "alone": 6, "seeds": 16}
+MANY_SEQUENCES = {"number": 5, "alone": 6, "seeds": 16}
 
 # --- the exercise --------------------------------------------------------------------------------
 EXERCISE = exercise(
@@ -298,64 +303,99 @@ EXERCISE = exercise(
     criteria=(
         Criterion("near-copies stay on one side", 2).on(
             split_cases(
-                ((TOGETHER,), substituted, "a letter exchanged", {}),
-                ((TOGETHER,), lengthened, "a letter more in front", {}),
-                ((TOGETHER,), shortened, "a letter less inside", {}),
-                ((TOGETHER,), ended, "a letter more at the end", {}),
+                ((COPIES_TOGETHER,), with_substitution, "a letter exchanged", {}),
+                ((COPIES_TOGETHER,), with_letter_in_front, "a letter more in front", {}),
+                ((COPIES_TOGETHER,), with_deletion, "a letter less inside", {}),
+                ((COPIES_TOGETHER,), with_letter_at_end, "a letter more at the end", {}),
             )
         ),
         Criterion("equal sequences, an array of them, another max_distance", 1).on(
             split_cases(
-                ((TOGETHER,), repeated_twice, "the same sequence three times", {"number": 3}),
-                ((TOGETHER,), two_apart, "max_distance 2", {"distance": 2}),
-                ((TOGETHER,), repeated_twice, "max_distance 0", {"number": 3, "distance": 0}),
-                ((ONCE,), repeated_twice, "the same sequence three times", {"fraction": 0.3}),
-                ((ONCE,), substituted, "an array of strings", {"as_array": True}),
+                ((COPIES_TOGETHER,), three_copies, "the same sequence three times", {"number": 3}),
+                ((COPIES_TOGETHER,), with_two_substitutions, "max_distance 2", {"distance": 2}),
+                ((COPIES_TOGETHER,), three_copies, "max_distance 0", {"number": 3, "distance": 0}),
+                (
+                    (EACH_INDEX_ONCE,),
+                    three_copies,
+                    "the same sequence three times",
+                    {"fraction": 0.3},
+                ),
+                ((EACH_INDEX_ONCE,), with_substitution, "an array of strings", {"as_array": True}),
             )
         ),
         Criterion("so do chains of near-copies", 2).on(
             split_cases(
-                ((TOGETHER,), chained, "a chain of five", {"number": 3, "seeds": 16}),
-                ((TOGETHER,), chained, "in order", {"number": 3, "seeds": 16, "ordered": True}),
+                (
+                    (COPIES_TOGETHER,),
+                    chain_of_substitutions,
+                    "a chain of five",
+                    {"number": 3, "seeds": 16},
+                ),
+                (
+                    (COPIES_TOGETHER,),
+                    chain_of_substitutions,
+                    "in order",
+                    {"number": 3, "seeds": 16, "ordered": True},
+                ),
             )
         ),
         Criterion("others can be parted", 1).on(
             split_cases(
-                ((APART,), two_apart, "two letters exchanged", {"seeds": 24}),
-                ((APART,), prefixed, "four letters more", {"seeds": 24}),
-                ((APART,), substituted, "max_distance 0", {"seeds": 24, "distance": 0}),
+                ((OTHERS_APART,), with_two_substitutions, "two letters exchanged", {"seeds": 24}),
+                ((OTHERS_APART,), with_four_more_letters, "four letters more", {"seeds": 24}),
+                (
+                    (OTHERS_APART,),
+                    with_substitution,
+                    "max_distance 0",
+                    {"seeds": 24, "distance": 0},
+                ),
             )
         ),
         Criterion("every index on one side, sorted", 2).on(
             split_cases(
-                ((ONCE,), triple, "", {"fraction": 0.3}),
-                ((SORTED,), triple, "", {"fraction": 0.3}),
+                ((EACH_INDEX_ONCE,), three_variants, "", {"fraction": 0.3}),
+                ((BOTH_SIDES_SORTED,), three_variants, "", {"fraction": 0.3}),
             )
         ),
         Criterion("the test side is as large as asked", 2).on(
             split_cases(
-                ((SHARE,), triple, "half", MANY),
-                ((SHARE,), triple, "a fifth", {**MANY, "fraction": 0.2, "seeds": 8}),
-                ((SHARE,), triple, "four fifths", {**MANY, "fraction": 0.8, "seeds": 8}),
-                ((SHARE,), substituted, "nearly none near another", {"number": 1, "alone": 22}),
-                ((SHARE,), substituted, "all in pairs", {"number": 11, "alone": 0}),
+                ((TEST_SHARE,), three_variants, "half", MANY_SEQUENCES),
+                (
+                    (TEST_SHARE,),
+                    three_variants,
+                    "a fifth",
+                    {**MANY_SEQUENCES, "fraction": 0.2, "seeds": 8},
+                ),
+                (
+                    (TEST_SHARE,),
+                    three_variants,
+                    "four fifths",
+                    {**MANY_SEQUENCES, "fraction": 0.8, "seeds": 8},
+                ),
+                (
+                    (TEST_SHARE,),
+                    with_substitution,
+                    "nearly none near another",
+                    {"number": 1, "alone": 22},
+                ),
+                ((TEST_SHARE,), with_substitution, "all in pairs", {"number": 11, "alone": 0}),
             )
         ),
         Criterion("the seed decides", 1).on(
             split_cases(
-                ((EQUAL,), substituted, "", {"alone": 6}),
-                ((OTHER,), substituted, "", {"alone": 6}),
-                ((DEFAULTS,), substituted, "of many", {"alone": 24, "seeds": 1}),
+                ((EQUAL,), with_substitution, "", {"alone": 6}),
+                ((SEEDS_DIFFER,), with_substitution, "", {"alone": 6}),
+                ((DEFAULTS,), with_substitution, "of many", {"alone": 24, "seeds": 1}),
             )
         ),
         unchanged(),
     ),
     mistakes=made(
-        splitting,
+        compose_split_by_similarity,
         mistake("""a random split
             You shuffle single sequences, or cut a cluster to get the size right, so a near-copy of
             what was learned lands in the test. Find the clusters first, and give whole ones to a
-            side.""").by(link=each_alone),
+            side.""").by(link=each_its_own_cluster),
         mistake("""identical sequences alone are kept together
             You put equal sequences together and let those one edit apart go where they like. Two
             belong together at an edit distance of at most `max_distance`.
@@ -374,11 +414,11 @@ EXERCISE = exercise(
             argument.""").by(near=lambda far, most: far <= 1),
         mistake("""sequences of other lengths are never near
             You compare letters place by place and only for equal lengths. A letter more or less is
-            one edit too: use the Levenshtein distance.""").by(distance=equal_lengths),
+            one edit too: use the Levenshtein distance.""").by(distance=hamming_distance),
         mistake("""place by place
             You count places with different letters and add the difference in length. One letter
             inserted in front shifts every place and still is a single edit: Levenshtein.
-        """).by(distance=by_places),
+        """).by(distance=distance_by_place),
         mistake("""the ends of longer sequences are not looked at
             `zip` stops at the shorter sequence, so a sequence is near to all that begin with it.
             Letters that are missing count as edits.
@@ -386,22 +426,24 @@ EXERCISE = exercise(
         mistake("""chains of near-copies are not followed
             You compare with one member of a cluster, or ask for all to be near. A near-copy of a
             near-copy belongs to it as well: follow the chain to its end.
-        """).by(link=around_the_first),
+        """).by(link=near_first_member),
         mistake("""each sequence is compared with the next alone
             You compare neighbours in the list, as it is given or sorted. Near-copies may stand
             anywhere in it: compare all pairs.""")
-        .by(link=lambda texts, near: runs(range(len(texts)), texts, near))
+        .by(link=lambda texts, near: clusters_of_neighbours(range(len(texts)), texts, near))
         .by(
-            link=lambda texts, near: runs(
+            link=lambda texts, near: clusters_of_neighbours(
                 sorted(range(len(texts)), key=lambda i: texts[i]), texts, near
             )
         ),
         mistake("""clusters that meet are not joined
             A sequence that is near to two clusters joins one of them, and the other stays apart. It
-            makes them one: union-find, or a walk over all links.""").by(link=never_merged),
+            makes them one: union-find, or a walk over all links.""").by(
+            link=clusters_never_joined
+        ),
         mistake("""a share of the clusters
             You take `test_fraction` of the clusters. They differ in size: fill the test side until
-            it has `test_fraction` of the *sequences*.""").by(fill=of_clusters),
+            it has `test_fraction` of the *sequences*.""").by(fill=fraction_of_clusters),
         mistake("""train and test are exchanged
             You return the test side first, or fill train with `test_fraction`. The order is
             `(train, test)`.""").by(
@@ -409,33 +451,35 @@ EXERCISE = exercise(
         ),
         mistake("""test_fraction is taken for 0.2
             You fill the test side with a fifth whatever is asked. Use `test_fraction`.
-        """).by(fill=other_fraction),
+        """).by(fill=default_fraction),
         mistake("""near-copies are left out
             You drop what is near to the other side instead of moving it over. Every index is in
-            train or in test.""").by(link=each_alone, rest=without_near),
+            train or in test.""").by(link=each_its_own_cluster, rest=train_without_near),
         mistake("""the same sequence only once
             You lose sequences that occur several times. Each keeps its own index.""")
-        .by(rest=the_others_once)
+        .by(rest=train_without_copies)
         .by(
-            link=lambda texts, near: [named_once(texts, part) for part in components(texts, near)],
-            rest=the_others_once,
+            link=lambda texts, near: [
+                first_of_equal(texts, part) for part in connected_components(texts, near)
+            ],
+            rest=train_without_copies,
         ),
         mistake("""sequences without a near-copy are lost
             A graph that is made of edges alone lacks whoever has none. Add all nodes first: a
             single sequence is a cluster too.""").by(
-            link=families,
+            link=clusters_of_several,
             rest=lambda texts, test, near: sorted(
-                {i for part in families(texts, near) for i in part} - set(test)
+                {i for part in clusters_of_several(texts, near) for i in part} - set(test)
             ),
         ),
         mistake("""clusters that a random split cuts go to train
             You draw sequences and send every cluster that is cut to train, so the test side is far
-            too small. Draw whole clusters.""").by(fill=moved_over),
+            too small. Draw whole clusters.""").by(fill=cut_clusters_to_train),
         mistake("""the seed is not used
             Other seeds give the same split. Draw the order of the clusters with
             `np.random.default_rng(seed)`.""")
         .by(generator=lambda seed: np.random.default_rng(0))
-        .by(fill=largest_first),
+        .by(fill=clusters_by_size),
         mistake("""another split at every call
             The same seed gives another split each time. Make the generator from the seed, and mind
             that a `set` of strings has another order in every session.

@@ -3,8 +3,8 @@
 from attncourse.checks.exercise import Case
 
 
-def together(*several):
-    """The cases of each, one after the other; a case stays as it is."""
+def all_cases_of(*several):
+    """Return what makes the cases of each, one after the other; a case stays as it is."""
 
     def all_cases(rng):
         cases = []

@@ -12,10 +12,10 @@ from attncourse.bank.masking.shared import (
     INVERTED,
     NO_TENSOR,
     NUMBERS,
-    as_additive,
-    returned,
+    additive_mask,
+    finish_mask,
 )
-from attncourse.bank.serving.cases import together
+from attncourse.bank.serving.cases import all_cases_of
 from attncourse.checks import callers
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
 from attncourse.checks.writing.cases import each_result
@@ -32,7 +32,7 @@ def batch_of(sequences: list[list[int]], pad: int, note: str = "") -> Case:
 
 
 def drawn_sequences(*lengths: int, pad: int = 0, note: str = ""):
-    """Sequences of these lengths; the id that pads is among them, first and last as well."""
+    """Return what makes a case of these lengths; the id that pads is among the ids too."""
 
     def cases(rng: Rng) -> list[Case]:
         sequences = [rng.integers(0, 30, n).tolist() for n in lengths]
@@ -48,71 +48,71 @@ BY_HAND = batch_of([[5, 6, 7], [8]], 0)
 # --- decisions and mistakes ----------------------------------------------------------------------
 
 
-def before(row: list, n: int, pad: Any) -> list:
+def pad_before(row: list, n: int, pad: Any) -> list:
     return [pad] * (n - len(row)) + list(row)
 
 
-def behind(row: list, n: int, pad: Any) -> list:
+def pad_behind(row: list, n: int, pad: Any) -> list:
     return list(row) + [pad] * (n - len(row))
 
 
-def from_each_start(real, n):
+def positions_from_start(real, n):
     return (real.long().cumsum(-1) - 1).clamp(min=0)
 
 
-def both(causal, real):
+def allow_causal_tokens(causal, real):
     return causal & real[:, None, :]
 
 
-def neither(causal, real):
-    return both(causal, real) & real[:, :, None]
+def allow_token_rows(causal, real):
+    return allow_causal_tokens(causal, real) & real[:, :, None]
 
 
-def by_length(ids, real, pad):
+def real_by_length(ids, real, pad):
     return real
 
 
-def by_value(ids, real, pad):
+def real_by_value(ids, real, pad):
     return ids != pad
 
 
 @composition
-def padding(
+def compose_pad_left(
     rows=as_it_is,
-    put=before,
+    pad_row=pad_before,
     longest=max,
     fill=as_it_is,
     made_of=lambda rows: torch.tensor(rows),
-    told=by_length,
-    told_places=by_length,
-    place=from_each_start,
+    real_for_mask=real_by_length,
+    real_for_positions=real_by_length,
+    place=positions_from_start,
     causal=lambda n: torch.ones(n, n, dtype=torch.bool).tril(),
-    join=both,
+    join=allow_causal_tokens,
     order=lambda ids, positions, mask: (ids, positions, mask),
     **back,
 ):
-    """``pad_left`` made of decisions; ``told`` says what is no padding."""
+    """Return ``pad_left`` made of decisions; ``real_for_…`` say what is no padding."""
 
     def pad_left(sequences, pad):
-        given = rows(sequences)
-        n = longest(map(len, given))
-        cut = [row[-n:] for row in given]
-        ids = made_of([put(row, n, fill(pad)) for row in cut])
-        real = torch.tensor([put([True] * len(row), n, False) for row in cut])
-        positions = place(told_places(ids, real, pad), n)
-        mask = join(causal(n), told(ids, real, pad))
-        return order(ids, positions, returned(mask, **back))
+        all_rows = rows(sequences)
+        n = longest(map(len, all_rows))
+        cut = [row[-n:] for row in all_rows]
+        ids = made_of([pad_row(row, n, fill(pad)) for row in cut])
+        real = torch.tensor([pad_row([True] * len(row), n, False) for row in cut])
+        positions = place(real_for_positions(ids, real, pad), n)
+        mask = join(causal(n), real_for_mask(ids, real, pad))
+        return order(ids, positions, finish_mask(mask, **back))
 
     return pad_left
 
 
-def of_all(places):
+def same_positions(places):
     """Return the same positions for every sequence."""
     return lambda real, n: places(n).expand(real.shape)
 
 
 def with_padding_at(number: int):
-    return lambda real, n: from_each_start(real, n).masked_fill(~real, number)
+    return lambda real, n: positions_from_start(real, n).masked_fill(~real, number)
 
 
 # --- the exercise --------------------------------------------------------------------------------
@@ -125,14 +125,14 @@ EXERCISE = exercise(
     criteria=(
         *each_result(
             ("ids", "positions", "mask"),
-            together(
+            all_cases_of(
                 BY_HAND,
                 drawn_sequences(4, 2, 7, 5),
                 drawn_sequences(3, 6, pad=2, note="2 pads"),
             ),
         ),
         Criterion("padding is told by length", 1).on(
-            together(
+            all_cases_of(
                 batch_of(
                     [[0, 4, 0], [0, 0, 0, 0, 1], [3, 0]], 0, "the id that pads is a token too"
                 ),
@@ -141,7 +141,7 @@ EXERCISE = exercise(
             )
         ),
         Criterion("no padding, one sequence, one token, many", 1).on(
-            together(
+            all_cases_of(
                 drawn_sequences(4, 4, 4, note="no padding"),
                 drawn_sequences(5, note="one sequence"),
                 drawn_sequences(1, note="one token"),
@@ -154,21 +154,25 @@ EXERCISE = exercise(
         unchanged(),
     ),
     mistakes=made(
-        padding,
+        compose_pad_left,
         mistake("""positions count the padding
-            Your positions are the places in the padded row, so that a sequence's first token has
-            another position in every batch. Each sequence counts from 0 at its own first token.
+            Your positions are the places in the padded row, so that the padding moves a sequence's
+            first token. Each sequence counts from 0 at its own first token.
         """)
-        .by(place=of_all(torch.arange))
+        .by(place=same_positions(torch.arange))
         .by(place=lambda real, n: torch.arange(n) * real),
         mistake("""padded to the right
             You put the padding behind the tokens. The next token is to be written behind the last
             one, in the same column for all: padding comes before.""")
         .by(
             *(
-                {"put": behind, "place": place, "join": join}
-                for join in (both, neither)
-                for place in (from_each_start, with_padding_at(0), of_all(torch.arange))
+                {"pad_row": pad_behind, "place": place, "join": join}
+                for join in (allow_causal_tokens, allow_token_rows)
+                for place in (
+                    positions_from_start,
+                    with_padding_at(0),
+                    same_positions(torch.arange),
+                )
             )
         )
         .by(
@@ -182,8 +186,12 @@ EXERCISE = exercise(
         mistake("""the first token is hidden
             Your mask hides the first token of each sequence, too. It is no padding: as many places
             are hidden as there is padding.""")
-        .by(join=lambda causal, real: both(causal, real & real.roll(1, -1) & (real.cumsum(-1) > 1)))
-        .by(join=lambda causal, real: both(causal, real.cumsum(-1) > 1)),
+        .by(
+            join=lambda causal, real: allow_causal_tokens(
+                causal, real & real.roll(1, -1) & (real.cumsum(-1) > 1)
+            )
+        )
+        .by(join=lambda causal, real: allow_causal_tokens(causal, real.cumsum(-1) > 1)),
         mistake("""the mask forgets the padding
             Your mask is causal and no more, so that tokens look at padding. Columns of padding are
             False: `causal & real[:, None, :]`.""").by(
@@ -197,11 +205,11 @@ EXERCISE = exercise(
         mistake("""padding is told by its value
             You compare ids with `pad`, but a token of the text may be the same id. What is padding
             follows from the lengths.""")
-        .by(told=by_value, told_places=by_value)
-        .by(told=by_value, told_places=by_value, join=neither)
-        .by(told=by_value)
-        .by(told=by_value, join=neither)
-        .by(told_places=by_value),
+        .by(real_for_mask=real_by_value, real_for_positions=real_by_value)
+        .by(real_for_mask=real_by_value, real_for_positions=real_by_value, join=allow_token_rows)
+        .by(real_for_mask=real_by_value)
+        .by(real_for_mask=real_by_value, join=allow_token_rows)
+        .by(real_for_positions=real_by_value),
         mistake("""the mask is transposed
             Row i is the query, column j the key: i sees j where j comes before it.""").by(
             form=lambda mask: mask.mT
@@ -209,7 +217,7 @@ EXERCISE = exercise(
         NUMBERS,
         ADDITIVE.here(
             *(
-                {"kind": lambda mask, number=number: as_additive(mask, number)}
+                {"kind": lambda mask, number=number: additive_mask(mask, number)}
                 for number in (-math.inf, -1e9, -1e4)
             )
         ),
@@ -235,13 +243,21 @@ EXERCISE = exercise(
         ),
         mistake("""positions are counted from the end
             You count backwards, 0 at the last token. Positions count from 0 at the first one.""")
-        .by(place=of_all(lambda n: torch.arange(n).flip(-1)))
+        .by(place=same_positions(lambda n: torch.arange(n).flip(-1)))
         .by(place=lambda real, n: torch.arange(n).flip(-1) * real),
         mistake("""padding sees itself
             You let each padded row look at itself, so that no row is empty. Rows of padding are
             False throughout: attention gives 0 to a row without a key.""")
-        .by(join=lambda causal, real: both(causal, real) | torch.eye(len(causal)).bool())
-        .by(join=lambda causal, real: both(causal, real) | (causal & ~real[:, :, None])),
+        .by(
+            join=lambda causal, real: (
+                allow_causal_tokens(causal, real) | torch.eye(len(causal)).bool()
+            )
+        )
+        .by(
+            join=lambda causal, real: (
+                allow_causal_tokens(causal, real) | (causal & ~real[:, :, None])
+            )
+        ),
         mistake("""a token does not see itself
             Your diagonal is False. A token may attend to itself.""").by(
             causal=lambda n: torch.ones(n, n, dtype=torch.bool).tril(-1)
@@ -260,11 +276,11 @@ EXERCISE = exercise(
         mistake("""one mask for all sequences
             You return one mask, `(n, n)`. Each sequence has its own padding: `(b, n, n)`.""")
         .by(join=lambda causal, real: causal)
-        .by(join=lambda causal, real: both(causal, real).all(0))
-        .by(join=lambda causal, real: both(causal, real).any(0)),
+        .by(join=lambda causal, real: allow_causal_tokens(causal, real).all(0))
+        .by(join=lambda causal, real: allow_causal_tokens(causal, real).any(0)),
         mistake("""the first sequence's padding for all
             You find the padding of one sequence and hide it in all of them. Each has its own.
-        """).by(join=lambda causal, real: both(causal, real[:1].expand(real.shape))),
+        """).by(join=lambda causal, real: allow_causal_tokens(causal, real[:1].expand(real.shape))),
         mistake("""the sequences change places
             You sort the sequences by length. Row i of the batch is sequence i.""")
         .by(rows=lambda rows: sorted(rows, key=len))

@@ -30,7 +30,7 @@ CODED_PARTS = partial(callers.call_for_parts, ("codes", "scale", "minimum"), ("c
 
 
 def between_steps(rng: Rng, shape: tuple[int, ...], bits: int, block: int) -> np.ndarray:
-    """Numbers whose codes no rounding error can change: at most 0.3 of a step from one."""
+    """Return numbers whose codes no rounding error can change: at most 0.3 of a step from one."""
     blocks = (*shape[:-1], shape[-1] // block, block)
     steps = rng.integers(0, 2**bits, blocks) + rng.uniform(-0.3, 0.3, blocks)
     ends = rng.permuted(np.broadcast_to(np.arange(block), blocks), axis=-1)
@@ -41,8 +41,8 @@ def between_steps(rng: Rng, shape: tuple[int, ...], bits: int, block: int) -> np
 
 
 @dataclass(frozen=True)
-class Quantized(CaseTable):
-    """Numbers, bits and block; the last two are those of the row's ``given``."""
+class QuantizeTable(CaseTable):
+    """A table of numbers, bits and block; the last two are the row's arguments."""
 
     spec: Any = field(default_factory=lambda: {"x": "... d"})
 
@@ -51,26 +51,26 @@ class Quantized(CaseTable):
         return drawn.case(rng, row.but(use=CODED_PARTS))
 
 
-CASES = Quantized()
+CASES = QuantizeTable()
 BLOCKS = row("d=12", arguments={"bits": 4, "block": 4})
 ROWS = standard(CASES, d=12)
 FOUR_BITS, TWO_BITS = {"bits": 4, "block": 3}, {"bits": 2, "block": 6}
 THREE_BITS = {"bits": 3, "block": 2}
 
 
-def numbers(values: list, bits: int, block: int, note: str = "") -> Case:
+def case_of_numbers(values: list, bits: int, block: int, note: str = "") -> Case:
     return Case((tensor(values),), {"bits": bits, "block": block}, use=CODED_PARTS, note=note)
 
 
-BY_HAND = numbers([[0, 2, 1, 3], [-5, 1, -1, -3]], 2, 4, "steps of 1 and of 2")
-HALVES = numbers([[0, 0.5, 1.5, 3], [2, 5.0, 2.5, 4.5]], 2, 4, "halfway between two steps")
-LESS_HALVES = numbers([-7, -6.5, -3.5, -2.5, -1.5, -4.5, -5.5, 8], 4, 8, "halfway again")
-EQUAL = numbers([[0.1, 0.1, 0.1, 2, 0, 1]], 3, 3, "a block of equal numbers")
-ALL_EQUAL = numbers([[0.3] * 4, [0.0] * 4, [-7.7] * 4], 4, 2, "nothing but equal numbers")
-ONE_A_BLOCK = numbers([[3, -1, 0.5]], 4, 1, "one number a block")
+BY_HAND = case_of_numbers([[0, 2, 1, 3], [-5, 1, -1, -3]], 2, 4, "steps of 1 and of 2")
+HALVES = case_of_numbers([[0, 0.5, 1.5, 3], [2, 5.0, 2.5, 4.5]], 2, 4, "halfway between two steps")
+LESS_HALVES = case_of_numbers([-7, -6.5, -3.5, -2.5, -1.5, -4.5, -5.5, 8], 4, 8, "halfway again")
+EQUAL = case_of_numbers([[0.1, 0.1, 0.1, 2, 0, 1]], 3, 3, "a block of equal numbers")
+ALL_EQUAL = case_of_numbers([[0.3] * 4, [0.0] * 4, [-7.7] * 4], 4, 2, "nothing but equal numbers")
+ONE_A_BLOCK = case_of_numbers([[3, -1, 0.5]], 4, 1, "one number a block")
 
 
-def refused(values: list, bits: int, block: int, note: str) -> Case:
+def refused_case(values: list, bits: int, block: int, note: str) -> Case:
     return Case((tensor(values), bits, block), note=note, raises=ValueError)
 
 
@@ -79,44 +79,44 @@ EIGHT_NUMBERS = [[0.0, 1, 2, 3, 4, 5, 6, 7]]
 # --- decisions and mistakes ----------------------------------------------------------------------
 
 
-def sizes_that_fit(x, bits, block):
+def refuse_bad_sizes(x, bits, block):
     if not 2 <= bits <= 8 or x.shape[-1] % block:
         raise ValueError("expected 2 to 8 bits and a block that divides the last axis")
     return x, bits, block
 
 
-def neighbours(x, block):
+def runs_of_row(x, block):
     return x.unflatten(-1, (-1, block))
 
 
-def side_by_side(blocks):
+def join_blocks(blocks):
     return blocks.flatten(-2)
 
 
-def not_zero(scale):
+def replace_0_by_1(scale):
     return scale.where(scale > 0, 1)
 
 
 @composition
-def coding(
-    refuse=sizes_that_fit,
+def compose_quantize(
+    refuse=refuse_bad_sizes,
     read=as_it_is,
-    cut=neighbours,
+    cut=runs_of_row,
     ends=lambda blocks, x: (blocks.amin(-1, keepdim=True), blocks.amax(-1, keepdim=True)),
     steps=lambda bits: 2**bits - 1,
     size=lambda low, high, steps: (high - low) / steps,
-    guard=not_zero,
+    guard=replace_0_by_1,
     divide=lambda blocks, low, high, step: (blocks - low) / step,
     nearest=torch.round,
     code=lambda codes, bits: codes,
-    join=side_by_side,
-    told_scale=as_it_is,
-    told_minimum=lambda low, high, scale: low,
+    join=join_blocks,
+    returned_scale=as_it_is,
+    returned_minimum=lambda low, high, scale: low,
     each=lambda numbers, block: numbers[..., 0],
     order=lambda codes, scale, minimum: (codes, scale, minimum),
     back=lambda codes, low, scale: codes,
 ):
-    """``quantize`` made of decisions."""
+    """Return ``quantize`` made of decisions."""
 
     def quantize(x, bits, block):
         x, bits, block = refuse(x, bits, block)
@@ -125,65 +125,65 @@ def coding(
         scale = size(low, high, steps(bits))
         codes = code(nearest(divide(blocks, low, high, guard(scale))), bits)
         codes = join(back(codes, low, scale))
-        scale, minimum = told_scale(scale), told_minimum(low, high, scale)
+        scale, minimum = returned_scale(scale), returned_minimum(low, high, scale)
         return order(codes, each(scale, block), each(minimum, block))
 
     return quantize
 
 
-def one_pair_for(x, blocks, axes) -> tuple[torch.Tensor, torch.Tensor]:
-    """The ends over these axes of x, for every block."""
+def ends_over_axes(x, blocks, axes) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the ends over these axes of x, for every block."""
     shape = blocks[..., :1].shape
     low, high = (f(x, axes, keepdim=True)[..., None] for f in (torch.amin, torch.amax))
     return low.expand(shape), high.expand(shape)
 
 
-def of_everything(blocks, x):
-    return one_pair_for(x, blocks, tuple(range(x.ndim)))
+def ends_of_all(blocks, x):
+    return ends_over_axes(x, blocks, tuple(range(x.ndim)))
 
 
-def of_each_row(blocks, x):
-    return one_pair_for(x, blocks, (-1,))
+def ends_of_row(blocks, x):
+    return ends_over_axes(x, blocks, (-1,))
 
 
-def of_each_place(blocks, x):
-    """Of a block's place in the row, over all rows."""
+def ends_of_place(blocks, x):
+    """Return the ends of a block's place in the row, over all rows."""
     axes = (*range(blocks.ndim - 2), -1)
     shape = blocks[..., :1].shape
     return tuple(f(blocks, axes, keepdim=True).expand(shape) for f in (torch.amin, torch.amax))
 
 
-def greatest_size(blocks, x):
+def symmetric_ends(blocks, x):
     size = blocks.abs().amax(-1, keepdim=True)
     return -size, size
 
 
-def codes_of_both_signs(half: Callable[[int], int]) -> dict[str, Any]:
-    """Options: codes count from 0, up and down, and there is no minimum."""
+def signed_codes(half: Callable[[int], int]) -> dict[str, Any]:
+    """Return the options in which codes count from 0, up and down, with no minimum."""
     return {
-        "ends": greatest_size,
+        "ends": symmetric_ends,
         "size": lambda low, high, steps: high / half(steps),
         "divide": lambda blocks, low, high, step: blocks / step,
-        "told_minimum": lambda low, high, scale: torch.zeros_like(low),
+        "returned_minimum": lambda low, high, scale: torch.zeros_like(low),
     }
 
 
-def down_the_columns() -> dict[str, Any]:
-    """Options: the blocks are runs of a column, where rows can be cut into such."""
+def runs_of_columns() -> dict[str, Any]:
+    """Return the option in which blocks are runs of a column, where rows can be cut so."""
 
     def cut(x, block):
-        turned = x.mT if x.ndim > 1 and x.shape[-2] % block == 0 else x
-        return neighbours(turned, block)
+        columns = x.mT if x.ndim > 1 and x.shape[-2] % block == 0 else x
+        return runs_of_row(columns, block)
 
     return {"cut": cut}
 
 
-def far_apart(x, block):
+def every_nth_number(x, block):
     return x.unflatten(-1, (block, -1)).mT
 
 
-def checked(bits: Callable = lambda bits: 2 <= bits <= 8, divides: bool = True):
-    """A refusal of other bits, or none of a block that does not divide."""
+def refuse_sizes(bits: Callable = lambda bits: 2 <= bits <= 8, divides: bool = True):
+    """Return a refusal of other bits, or none of a block that does not divide."""
 
     def refuse(x, bits_, block):
         if not bits(bits_) or (divides and x.shape[-1] % block):
@@ -193,9 +193,9 @@ def checked(bits: Callable = lambda bits: 2 <= bits <= 8, divides: bool = True):
     return refuse
 
 
-def cut_short(x, bits, block):
-    """What is left over at the end of a row is dropped."""
-    sizes_that_fit(x[..., :1], bits, 1)
+def drop_incomplete_block(x, bits, block):
+    """Return the numbers without those left over at the end of a row."""
+    refuse_bad_sizes(x[..., :1], bits, 1)
     return x[..., : x.shape[-1] // block * block], bits, block
 
 
@@ -237,30 +237,30 @@ EXERCISE = exercise(
         ),
         Criterion("bits outside 2 to 8, a block that does not divide: ValueError", 1).on(
             lambda rng: [
-                refused(EIGHT_NUMBERS, 1, 4, "1 bit"),
-                refused(EIGHT_NUMBERS, 9, 4, "9 bits"),
-                refused(EIGHT_NUMBERS, 4, 3, "blocks of 3 in 8 numbers"),
-                refused(EIGHT_NUMBERS, 4, 16, "a block longer than the row"),
+                refused_case(EIGHT_NUMBERS, 1, 4, "1 bit"),
+                refused_case(EIGHT_NUMBERS, 9, 4, "9 bits"),
+                refused_case(EIGHT_NUMBERS, 4, 3, "blocks of 3 in 8 numbers"),
+                refused_case(EIGHT_NUMBERS, 4, 16, "a block longer than the row"),
             ]
         ),
         unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        coding,
+        compose_quantize,
         mistake("""one scale for the whole array
             You take the least and the greatest of all numbers. Each block has its own: a large
             number elsewhere must not make its steps coarser.""")
-        .by(ends=of_everything)
-        .by(ends=of_everything, each=lambda numbers, block: numbers.flatten()[0]),
+        .by(ends=ends_of_all)
+        .by(ends=ends_of_all, each=lambda numbers, block: numbers.flatten()[0]),
         mistake("""one scale for each row
             You take the least and the greatest of the row. Each block of it has its own.""")
-        .by(ends=of_each_row)
-        .by(ends=of_each_row, each=lambda numbers, block: numbers[..., :1, 0])
-        .by(ends=of_each_row, each=lambda numbers, block: numbers[..., 0, 0]),
+        .by(ends=ends_of_row)
+        .by(ends=ends_of_row, each=lambda numbers, block: numbers[..., :1, 0])
+        .by(ends=ends_of_row, each=lambda numbers, block: numbers[..., 0, 0]),
         mistake("""one scale for a block of all rows
             You take the ends over the batch as well. A block is so many neighbours of one row.
-        """).by(ends=of_each_place),
+        """).by(ends=ends_of_place),
         mistake("""divided by 2^bits
             You divide by 2^bits. Between the first and the last of 2^bits codes lie 2^bits − 1
             steps: the greatest number would get a code too large by one.""")
@@ -304,13 +304,13 @@ EXERCISE = exercise(
         mistake("""blocks down the columns
             Your blocks run down a column. They are neighbours along the last axis:
             `x.unflatten(-1, (-1, block))`.""").by(
-            down_the_columns() | {"join": lambda blocks: blocks.flatten(-2)}
+            runs_of_columns() | {"join": lambda blocks: blocks.flatten(-2)}
         ),
         mistake("""what is far apart makes a block
             You put numbers that lie far apart into one block. A block is `block` neighbours:
             `unflatten(-1, (-1, block))`, not `(block, -1)`.""")
-        .by(cut=far_apart, join=lambda blocks: blocks.mT.flatten(-2))
-        .by(cut=far_apart),
+        .by(cut=every_nth_number, join=lambda blocks: blocks.mT.flatten(-2))
+        .by(cut=every_nth_number),
         mistake("""as many blocks as a block has numbers
             You cut the row into `block` blocks. Each has `block` numbers.""").by(
             cut=lambda x, block: x.unflatten(-1, (block, -1))
@@ -318,8 +318,8 @@ EXERCISE = exercise(
         mistake("""the same distance to both sides of 0
             You take the greatest size, max |x|, for both ends. Numbers that are all positive would
             then use half of the codes: take the least and the greatest.""")
-        .by(ends=greatest_size)
-        .by(*(codes_of_both_signs(half) for half in (lambda n: n // 2, lambda n: (n + 1) // 2))),
+        .by(ends=symmetric_ends)
+        .by(*(signed_codes(half) for half in (lambda n: n // 2, lambda n: (n + 1) // 2))),
         mistake("""the least is taken for 0
             You take 0 for the lower end. It is the least number of the block.""").by(
             ends=lambda blocks, x: (
@@ -344,7 +344,7 @@ EXERCISE = exercise(
         mistake("""the scale of a block of equal numbers
             Where all numbers are equal you return another scale than 0. Put something else in its
             place only where you divide.""")
-        .by(size=lambda low, high, steps: not_zero((high - low) / steps))
+        .by(size=lambda low, high, steps: replace_0_by_1((high - low) / steps))
         .by(size=lambda low, high, steps: ((high - low) / steps).clamp(min=1e-8))
         .by(size=lambda low, high, steps: ((high - low) / steps).clamp(min=1e-5)),
         mistake("""a guard in the scale
@@ -368,7 +368,7 @@ EXERCISE = exercise(
         .by(divide=lambda blocks, low, high, step: (high - blocks) / step)
         .by(
             divide=lambda blocks, low, high, step: (high - blocks) / step,
-            told_minimum=lambda low, high, scale: high,
+            returned_minimum=lambda low, high, scale: high,
         ),
         mistake("""multiplied by the scale
             You multiply by the scale. How many steps a number is away is found by dividing.""").by(
@@ -376,21 +376,21 @@ EXERCISE = exercise(
         ),
         mistake("""the maximum comes back
             You return the greatest number of each block. Its least is asked for.""").by(
-            told_minimum=lambda low, high, scale: high
+            returned_minimum=lambda low, high, scale: high
         ),
         mistake("""a zero point comes back
             You return which code stands for 0, −minimum / scale. Asked for is the minimum itself,
             in the unit of x.""")
-        .by(told_minimum=lambda low, high, scale: (-low / not_zero(scale)).round())
-        .by(told_minimum=lambda low, high, scale: -low / not_zero(scale)),
+        .by(returned_minimum=lambda low, high, scale: (-low / replace_0_by_1(scale)).round())
+        .by(returned_minimum=lambda low, high, scale: -low / replace_0_by_1(scale)),
         mistake("""the scale is turned over
             You return steps a unit. Scale is units a step: (max − min) / (2^bits − 1).""").by(
-            told_scale=lambda scale: 1 / not_zero(scale)
+            returned_scale=lambda scale: 1 / replace_0_by_1(scale)
         ),
         mistake("""the range in place of the scale
             You return max − min. The scale is one step of it: divided by 2^bits − 1.""").by(
             size=lambda low, high, steps: high - low,
-            guard=lambda scale: not_zero(scale) / 15,
+            guard=lambda scale: replace_0_by_1(scale) / 15,
         ),
         mistake("""codes begin below 0
             You shift the codes so that half of them are negative. They go from 0 to 2^bits − 1.
@@ -431,16 +431,16 @@ EXERCISE = exercise(
             Bits outside 2 to 8, and a block that does not divide the last axis, are a
             `ValueError`.""")
         .by(refuse=lambda x, bits, block: (x, bits, block))
-        .by(refuse=checked(lambda bits: True))
-        .by(refuse=checked(divides=False))
-        .by(refuse=cut_short)
-        .by(refuse=checked(lambda bits: bits <= 8))
-        .by(refuse=checked(lambda bits: bits >= 2)),
+        .by(refuse=refuse_sizes(lambda bits: True))
+        .by(refuse=refuse_sizes(divides=False))
+        .by(refuse=drop_incomplete_block)
+        .by(refuse=refuse_sizes(lambda bits: bits <= 8))
+        .by(refuse=refuse_sizes(lambda bits: bits >= 2)),
         mistake("""what is right is refused
             2 and 8 bits are right, a block may be one number or the whole row, and numbers may be
             equal.""")
-        .by(refuse=checked(lambda bits: 2 < bits <= 8))
-        .by(refuse=checked(lambda bits: 2 <= bits < 8))
-        .by(refuse=checked(lambda bits: bits in (2, 4, 8))),
+        .by(refuse=refuse_sizes(lambda bits: 2 < bits <= 8))
+        .by(refuse=refuse_sizes(lambda bits: 2 <= bits < 8))
+        .by(refuse=refuse_sizes(lambda bits: bits in (2, 4, 8))),
     ),
 )

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from attncourse import serving
-from attncourse.bank.serving.cases import together
+from attncourse.bank.serving.cases import all_cases_of
 from attncourse.checks import callers
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
 from attncourse.checks.writing.decisions import as_it_is
@@ -29,16 +29,16 @@ N_VOCAB = 9
 NAMES: str = "abcdefxyz"  # of tokens; which id each has is drawn
 
 
-def rows_of(written: list[str], ids: dict[str, int], dtype: torch.dtype) -> torch.Tensor:
-    """Distributions, each written ``a=.2 x=.8``."""
-    rows = torch.zeros(len(written), len(ids), dtype=dtype)
-    for one, text in zip(rows, written, strict=True):
+def rows_of(row_texts: list[str], ids: dict[str, int], dtype: torch.dtype) -> torch.Tensor:
+    """Return distributions, each written ``a=.2 x=.8``."""
+    rows = torch.zeros(len(row_texts), len(ids), dtype=dtype)
+    for row, text in zip(rows, row_texts, strict=True):
         for name, probability in (pair.split("=") for pair in text.split()):
-            one[ids[name]] = float(probability)
+            row[ids[name]] = float(probability)
     return rows
 
 
-def guess(
+def draft_cases(
     draft: str,
     q: list[str],
     p: list[str],
@@ -47,7 +47,10 @@ def guess(
     dtype: torch.dtype = torch.float64,
     note: str = "",
 ):
-    """A draft of named tokens, and what it and the target say; the last of p is the row after."""
+    """Return what makes the case of a draft of named tokens, with its and the target's rows.
+
+    ``p`` has one row more than ``q``: that behind the last guess.
+    """
 
     def cases(rng: Rng) -> list[Case]:
         ids = dict(zip(NAMES, rng.permutation(N_VOCAB).tolist(), strict=True))
@@ -66,25 +69,25 @@ def guess(
     return cases
 
 
-def how_often(draft: str, q: list[str], p: list[str], **about):
-    return guess(draft, q, p, callers.outcomes_counted, DRAWS, True, **about)
+def counted_outcomes(draft: str, q: list[str], p: list[str], **about):
+    return draft_cases(draft, q, p, callers.outcomes_counted, DRAWS, True, **about)
 
 
-def told_apart(draft: str, q: list[str], p: list[str], **about):
-    """As ``how_often``, for outcomes of a tenth: one is missing with a chance of 1e-11."""
-    return guess(draft, q, p, callers.outcomes_counted, MORE_DRAWS, True, **about)
+def counted_rare_outcomes(draft: str, q: list[str], p: list[str], **about):
+    """Return ``counted_outcomes`` of a tenth: one is missing with a chance of 1e-11."""
+    return draft_cases(draft, q, p, callers.outcomes_counted, MORE_DRAWS, True, **about)
 
 
-def which_come(draft: str, q: list[str], p: list[str], draws: int = FEWER_DRAWS, **about):
-    return guess(draft, q, p, callers.outcomes_counted, draws, False, **about)
+def possible_outcomes(draft: str, q: list[str], p: list[str], draws: int = FEWER_DRAWS, **about):
+    return draft_cases(draft, q, p, callers.outcomes_counted, draws, False, **about)
 
 
-def certain(tokens: str) -> list[str]:
+def certain_rows(tokens: str) -> list[str]:
     return [f"{name}=1" for name in tokens]
 
 
-def by_chance_alone():
-    """Keeping a guess, replacing it, and going on, where chance is all that decides."""
+def generator_cases():
+    """Return what makes cases in which chance alone decides: kept, replaced, gone on."""
     even = torch.full((1, 50), 0.02, dtype=torch.float64)
     first, second = (torch.eye(50, dtype=torch.float64)[i : i + 1] for i in (0, 1))
     none = torch.zeros(0, 50, dtype=torch.float64)
@@ -93,7 +96,7 @@ def by_chance_alone():
 
     def cases(rng: Rng) -> list[Case]:
         draft = torch.zeros(1, dtype=torch.int64)
-        given = [
+        call_rows = [
             (40, draft, first, torch.cat([half, second]), "kept half of the time"),
             (8, draft, first, torch.cat([others, second]), "never kept"),
             (8, draft[:0], none, even, "nothing guessed"),
@@ -106,7 +109,7 @@ def by_chance_alone():
                 facts=callers.decided_by_rng,
                 note=note,
             )
-            for calls, *args, note in given
+            for calls, *args, note in call_rows
         ]
 
     return cases
@@ -126,7 +129,7 @@ def uniform(rng):
     return torch.rand((), generator=rng, dtype=torch.float64).item()
 
 
-def own_uniform(rng):
+def uniform_without_rng(rng):
     return torch.rand((), dtype=torch.float64).item()
 
 
@@ -135,8 +138,8 @@ def normalized(weights: list) -> list:
     return [w / total for w in weights]
 
 
-def inverse(weights: list, u: float) -> int:
-    """The id at which the running sum passes u; one too many where it never does."""
+def id_at_cumulative_sum(weights: list, u: float) -> int:
+    """Return the id at which the running sum passes u; one too many where it never does."""
     total = 0.0
     for token, weight in enumerate(weights):
         total += weight
@@ -145,15 +148,15 @@ def inverse(weights: list, u: float) -> int:
     return len(weights)
 
 
-def drawn(weights: list, rng) -> int:
-    return inverse(weights, uniform(rng))
+def draw_id(weights: list, rng) -> int:
+    return id_at_cumulative_sum(weights, uniform(rng))
 
 
-def greatest(weights: list, rng) -> int:
+def likeliest_id(weights: list, rng) -> int:
     return weights.index(max(weights))
 
 
-def by_torch() -> dict[str, Callable]:
+def draws_by_torch() -> dict[str, Callable]:
     """Return the options in which numbers and tokens are drawn as most answers draw them.
 
     Where a token that never should come may come by chance, it comes in the same calls as there.
@@ -168,83 +171,87 @@ def by_torch() -> dict[str, Callable]:
     return {"chance": chance, "draw": multinomial, "draw_again": multinomial}
 
 
-def sizes_of_difference(p: list, q: list, token: int) -> list:
+def absolute_differences(p: list, q: list, token: int) -> list:
     return [abs(a - b) for a, b in zip(p, q, strict=True)]
 
 
-def larger_parts(p: list, q: list, token: int) -> list:
+def positive_differences(p: list, q: list, token: int) -> list:
     return [max(a - b, 0) for a, b in zip(p, q, strict=True)]
 
 
 @composition
-def accepting(
+def compose_speculative_accept(
     one_u=False,
     chance=uniform,
     keep=lambda u, p, q, best: u < p / q if q else p > 0,
     row=lambda P, i: P[i],
     q_row=lambda Q, i: Q[i],
-    missing=larger_parts,
+    missing=positive_differences,
     missing_row=lambda P, i: P[i],
     normalize=normalized,
-    draw=drawn,
-    draw_again=drawn,
+    draw=draw_id,
+    draw_again=draw_id,
     again=as_it_is,
     end=lambda P, k: P[k],
-    replaced=lambda kept, token, new: [*kept, new],
+    replaced=lambda accepted, token, new: [*accepted, new],
     goes_on=False,
-    number=lambda kept, flags: kept,
+    number=lambda accepted, flags: accepted,
     one_more=True,
     always_one_more=False,
     finish=lambda ids: torch.tensor(ids, dtype=torch.int64),
     generator=as_it_is,
 ):
-    """``speculative_accept`` made of decisions."""
+    """Return ``speculative_accept`` made of decisions."""
 
     def speculative_accept(draft, p_draft, p_target, rng):
         tokens, Q, P = draft.tolist(), p_draft.double().tolist(), p_target.double().tolist()
-        rng, kept, refused = generator(rng), [], False
+        rng, accepted, refused = generator(rng), [], False
         u = chance(rng) if one_u else None
         for i, token in enumerate(tokens):
             p, q = row(P, i), q_row(Q, i)
             u = u if one_u else chance(rng)
             if keep(u, p[token], q[token], p[token] == max(p)):
-                kept = [*kept, token]
+                accepted = [*accepted, token]
                 continue
             weights = normalize(missing(missing_row(P, i), q, token))
-            kept = replaced(kept, token, draw(weights, rng))
+            accepted = replaced(accepted, token, draw(weights, rng))
             refused = True
             if not goes_on:
                 break
         if (one_more and not refused) or always_one_more:
-            kept = [*kept, draw_again(again(end(P, len(tokens))), rng)]
-        return finish(kept)
+            accepted = [*accepted, draw_again(again(end(P, len(tokens))), rng)]
+        return finish(accepted)
 
     return speculative_accept
 
 
 # Counts every guess that passes, also those behind one that does not.
-def all_that_would_be_kept(draft, p_draft, p_target, rng):
+def count_all_that_pass(draft, p_draft, p_target, rng):
     tokens, k = draft.tolist(), len(draft)
     Q, P = p_draft.double().tolist(), p_target.double().tolist()
-    kept = sum(uniform(rng) * Q[i][t] < P[i][t] for i, t in enumerate(tokens))
-    weights = P[k] if kept == k else larger_parts(P[kept], Q[kept], tokens[kept])
+    accepted = sum(uniform(rng) * Q[i][t] < P[i][t] for i, t in enumerate(tokens))
+    weights = (
+        P[k] if accepted == k else positive_differences(P[accepted], Q[accepted], tokens[accepted])
+    )
     if not any(weights):
-        weights = P[kept]
-    return torch.tensor([*tokens[:kept], drawn(normalized(weights), rng)], dtype=torch.int64)
+        weights = P[accepted]
+    return torch.tensor([*tokens[:accepted], draw_id(normalized(weights), rng)], dtype=torch.int64)
 
 
 # Keeps every guess that passes, also those behind one that does not.
-def all_that_pass(draft, p_draft, p_target, rng):
+def keep_all_that_pass(draft, p_draft, p_target, rng):
     tokens, k = draft.tolist(), len(draft)
     Q, P = p_draft.double().tolist(), p_target.double().tolist()
     passed = [uniform(rng) * Q[i][t] < P[i][t] for i, t in enumerate(tokens)]
-    kept = [t for t, passes in zip(tokens, passed, strict=True) if passes]
+    accepted = [t for t, passes in zip(tokens, passed, strict=True) if passes]
     refused = passed.index(False) if not all(passed) else k
-    weights = P[k] if refused == k else larger_parts(P[refused], Q[refused], tokens[refused])
-    return torch.tensor([*kept, drawn(normalized(weights), rng)], dtype=torch.int64)
+    weights = (
+        P[k] if refused == k else positive_differences(P[refused], Q[refused], tokens[refused])
+    )
+    return torch.tensor([*accepted, draw_id(normalized(weights), rng)], dtype=torch.int64)
 
 
-def exchanged(u, p, q, best):
+def accept_by_inverse_ratio(u, p, q, best):
     return u < q / p if p else q > 0
 
 
@@ -257,22 +264,30 @@ EXERCISE = exercise(
     minutes=25,
     criteria=(
         Criterion("where the outcome is certain", 2).on(
-            together(
+            all_cases_of(
                 BY_HAND,
-                guess("ab", certain("ab"), certain("abe"), note="both kept"),
-                guess("abc", certain("abc"), certain("axce"), note="the second is refused"),
-                guess("abcd", certain("abcd"), certain("xbcde"), note="the first is refused"),
-                guess("abcd", certain("abcd"), certain("abcxe"), note="the last is refused"),
-                which_come("a", UNEVEN, ["a=.1 x=.9", "e=1"], note="as likely for both"),
+                draft_cases("ab", certain_rows("ab"), certain_rows("abe"), note="both kept"),
+                draft_cases(
+                    "abc", certain_rows("abc"), certain_rows("axce"), note="the second is refused"
+                ),
+                draft_cases(
+                    "abcd", certain_rows("abcd"), certain_rows("xbcde"), note="the first is refused"
+                ),
+                draft_cases(
+                    "abcd", certain_rows("abcd"), certain_rows("abcxe"), note="the last is refused"
+                ),
+                possible_outcomes("a", UNEVEN, ["a=.1 x=.9", "e=1"], note="as likely for both"),
             )
         ),
         Criterion("a guess is kept with probability min(1, p / q)", 2).on(
-            together(
+            all_cases_of(
                 # Where the replacement comes from p, one of 20 is an id that should not come.
-                told_apart("a", ["a=.2 y=.8"], ["a=.1 y=.8 x=.1", "e=1"]),
-                which_come("a", UNEVEN, ["a=.2 x=.8", "e=1"], note="more often than guessed"),
-                told_apart("ba", ["b=1", "a=.2 y=.8"], ["b=1", "a=.1 y=.8 x=.1", "e=1"]),
-                which_come(
+                counted_rare_outcomes("a", ["a=.2 y=.8"], ["a=.1 y=.8 x=.1", "e=1"]),
+                possible_outcomes(
+                    "a", UNEVEN, ["a=.2 x=.8", "e=1"], note="more often than guessed"
+                ),
+                counted_rare_outcomes("ba", ["b=1", "a=.2 y=.8"], ["b=1", "a=.1 y=.8 x=.1", "e=1"]),
+                possible_outcomes(
                     "ba",
                     ["b=.5 y=.5", "a=.5 y=.5"],
                     ["b=.25 y=.5 x=.25", "a=.25 y=.5 z=.25", "e=1"],
@@ -281,21 +296,21 @@ EXERCISE = exercise(
             )
         ),
         Criterion("the refused one is replaced by what p has more than q", 2).on(
-            together(
-                which_come("a", ["a=.1 y=.7 b=.2"], ["y=.7 x=.3", "e=1"]),
-                how_often("a", UNEVEN, ["y=.9 x=.05 z=.05 b=1e-13", "e=1"]),
-                how_often("ba", ["b=1", *UNEVEN], ["b=1", "y=.9 x=.05 z=.05", "e=1"]),
+            all_cases_of(
+                possible_outcomes("a", ["a=.1 y=.7 b=.2"], ["y=.7 x=.3", "e=1"]),
+                counted_outcomes("a", UNEVEN, ["y=.9 x=.05 z=.05 b=1e-13", "e=1"]),
+                counted_outcomes("ba", ["b=1", *UNEVEN], ["b=1", "y=.9 x=.05 z=.05", "e=1"]),
                 # What x lacks is half of all in both: with its square five sixths, with p where it
                 # is above q two thirds of the first and a sixth of the second. Drawn from p or q
                 # itself, no id comes nearly as often as once or three times in four, where the
                 # words for how often change.
-                told_apart(
+                counted_rare_outcomes(
                     "a",
                     ["a=.16 y=.6 x=.16 z=.08"],
                     ["y=.36 x=.36 z=.08 b=.04 c=.04 d=.04 e=.04 f=.04", "z=1"],
                     note="half of what is missing is one token's",
                 ),
-                told_apart(
+                counted_rare_outcomes(
                     "a",
                     ["a=.1 y=.3 b=.12 c=.12 d=.12 e=.12 f=.12"],
                     ["y=.1 x=.15 b=.15 c=.15 d=.15 e=.15 f=.15", "z=1"],
@@ -304,24 +319,39 @@ EXERCISE = exercise(
             )
         ),
         Criterion("after all are kept, one more from the last row", 2).on(
-            together(
-                how_often("a", UNEVEN, ["a=.1 x=.9", "d=.5 e=.5"]),
-                how_often("abc", certain("abc"), [*certain("abc"), "d=.5 e=.5"]),
+            all_cases_of(
+                counted_outcomes("a", UNEVEN, ["a=.1 x=.9", "d=.5 e=.5"]),
+                counted_outcomes("abc", certain_rows("abc"), [*certain_rows("abc"), "d=.5 e=.5"]),
             )
         ),
         Criterion("nothing guessed, many, float32", 1).on(
-            together(
-                guess("", [], certain("e"), note="nothing guessed"),
-                how_often("", [], ["d=.5 e=.5"], note="nothing guessed"),
-                guess(
-                    "abcdefabcdef", certain("abcdefabcdef"), certain("abcdefabcdefx"), note="many"
+            all_cases_of(
+                draft_cases("", [], certain_rows("e"), note="nothing guessed"),
+                counted_outcomes("", [], ["d=.5 e=.5"], note="nothing guessed"),
+                draft_cases(
+                    "abcdefabcdef",
+                    certain_rows("abcdefabcdef"),
+                    certain_rows("abcdefabcdefx"),
+                    note="many",
                 ),
-                guess("ab", certain("ab"), certain("abe"), dtype=torch.float32, note="float32"),
-                guess("ab", certain("ab"), certain("axe"), dtype=torch.float32, note="float32"),
+                draft_cases(
+                    "ab",
+                    certain_rows("ab"),
+                    certain_rows("abe"),
+                    dtype=torch.float32,
+                    note="float32",
+                ),
+                draft_cases(
+                    "ab",
+                    certain_rows("ab"),
+                    certain_rows("axe"),
+                    dtype=torch.float32,
+                    note="float32",
+                ),
                 BY_HAND,
             )
         ),
-        Criterion("the generator decides", 1).on(by_chance_alone()),
+        Criterion("the generator decides", 1).on(generator_cases()),
         unchanged(),
     ),
     excludes=(
@@ -337,23 +367,26 @@ EXERCISE = exercise(
     ),
     mistakes=(
         *made(
-            accepting,
+            compose_speculative_accept,
             mistake("""p and q are exchanged
                 You keep a guess with probability q / p. What the target says more often than the
                 draft is kept for certain, the rest with p / q: p is `p_target`, q is `p_draft`.
             """)
-            .by(keep=exchanged)
-            .by(keep=exchanged, missing=lambda p, q, token: larger_parts(q, p, token)),
+            .by(keep=accept_by_inverse_ratio)
+            .by(
+                keep=accept_by_inverse_ratio,
+                missing=lambda p, q, token: positive_differences(q, p, token),
+            ),
             mistake("""q − p in place of p − q
                 You draw the replacement from what the *draft* says too often. What is missing is
                 what the target says more often: max(p − q, 0).""").by(
-                missing=lambda p, q, token: larger_parts(q, p, token)
+                missing=lambda p, q, token: positive_differences(q, p, token)
             ),
             mistake("""max(p − q, 0) does not sum to 1
                 You draw from p − q as it is. What is left has to be divided by its sum (or drawn
                 with `torch.multinomial`, which does it).""")
             .by(normalize=as_it_is)
-            .by(normalize=as_it_is, draw=lambda w, rng: min(drawn(w, rng), len(w) - 1)),
+            .by(normalize=as_it_is, draw=lambda w, rng: min(draw_id(w, rng), len(w) - 1)),
             mistake("""the replacement comes from p
                 You draw the replacement from the target's whole distribution. What it shares with
                 the draft was given out already: draw from max(p − q, 0).""")
@@ -365,13 +398,13 @@ EXERCISE = exercise(
             mistake("""p − q is not cut off at 0
                 p − q is negative where the draft says a token too often. Negative numbers are no
                 probabilities, and neither is their size: `(p − q).clamp(min=0)`.""")
-            .by(missing=sizes_of_difference)
-            .by(missing=sizes_of_difference, **by_torch())
+            .by(missing=absolute_differences)
+            .by(missing=absolute_differences, **draws_by_torch())
             .by(missing=lambda p, q, token: [(a - b) ** 2 for a, b in zip(p, q, strict=True)]),
             mistake("""all that p has more of comes as often
                 You draw evenly among the ids of which p has more. How much more decides: max(p − q,
                 0), divided by its sum.
-            """).by(missing=lambda *given: [float(w > 0) for w in larger_parts(*given)]),
+            """).by(missing=lambda *args: [float(w > 0) for w in positive_differences(*args)]),
             mistake("""p itself where p is above q
                 You draw among the ids of which p has more, each as likely as p has it. The draft
                 has given out q of that already: max(p − q, 0), divided by its sum.
@@ -379,7 +412,7 @@ EXERCISE = exercise(
             mistake("""the square of p − q
                 You draw from the squares of what p has more, which makes much of the largest. How
                 much p has more decides as it is: max(p − q, 0), divided by its sum.
-            """).by(missing=lambda *given: [w**2 for w in larger_parts(*given)]),
+            """).by(missing=lambda *args: [w**2 for w in positive_differences(*args)]),
             mistake("""kept only where p is at least q
                 You keep a guess where p ≥ q and refuse all others. Where p is smaller it is kept
                 with probability p / q: draw a number from 0 to 1 and compare.""")
@@ -425,16 +458,16 @@ EXERCISE = exercise(
             mistake("""the refused one comes back
                 You return the token that was refused, with its replacement behind it, or without.
                 The replacement takes its place.""")
-            .by(replaced=lambda kept, token, new: [*kept, token, new])
-            .by(replaced=lambda kept, token, new: [*kept, token]),
+            .by(replaced=lambda accepted, token, new: [*accepted, token, new])
+            .by(replaced=lambda accepted, token, new: [*accepted, token]),
             mistake("""nothing in place of the refused one
                 You end at the refusal without a token for its place. One is drawn from
                 max(p − q, 0): each call gives at least one.""").by(
-                replaced=lambda kept, token, new: kept
+                replaced=lambda accepted, token, new: accepted
             ),
             mistake("""the kept ones are missing
                 You return the new token alone. The guesses that were kept come before it.""").by(
-                replaced=lambda kept, token, new: [new]
+                replaced=lambda accepted, token, new: [new]
             ),
             mistake("""no token after all guesses are kept
                 Where all are kept you return them alone. The target has said what comes after the
@@ -462,9 +495,9 @@ EXERCISE = exercise(
             mistake("""the likeliest, not one that is drawn
                 You take the token with the largest probability. It is drawn: others have their
                 chance, too.""")
-            .by(draw=greatest, draw_again=greatest)
-            .by(draw=greatest)
-            .by(draw_again=greatest),
+            .by(draw=likeliest_id, draw_again=likeliest_id)
+            .by(draw=likeliest_id)
+            .by(draw_again=likeliest_id),
             mistake("""checked for greedy decoding
                 You keep a guess where it is the likeliest token, and put the likeliest in its place
                 where not. Each guess is kept with probability min(1, p / q), and what replaces it
@@ -472,10 +505,10 @@ EXERCISE = exercise(
             .by(
                 keep=lambda u, p, q, best: best,
                 missing=lambda p, q, token: p,
-                draw=greatest,
-                draw_again=greatest,
+                draw=likeliest_id,
+                draw_again=likeliest_id,
             )
-            .by(keep=lambda u, p, q, best: best, missing=lambda p, q, token: p, draw=greatest)
+            .by(keep=lambda u, p, q, best: best, missing=lambda p, q, token: p, draw=likeliest_id)
             .by(keep=lambda u, p, q, best: best),
             mistake("""a softmax of probabilities
                 You take the softmax of numbers that are probabilities already, which evens them
@@ -487,17 +520,17 @@ EXERCISE = exercise(
                 Some of your random numbers come from torch's own generator, or from another
                 library. Hand `generator=rng` to `torch.rand` *and* to `torch.multinomial`.""")
             .by(
-                chance=own_uniform,
-                draw=lambda w, rng: inverse(w, own_uniform(rng)),
-                draw_again=lambda w, rng: inverse(w, own_uniform(rng)),
+                chance=uniform_without_rng,
+                draw=lambda w, rng: id_at_cumulative_sum(w, uniform_without_rng(rng)),
+                draw_again=lambda w, rng: id_at_cumulative_sum(w, uniform_without_rng(rng)),
             )
-            .by(chance=own_uniform)
+            .by(chance=uniform_without_rng)
             .by(
-                draw=lambda w, rng: inverse(w, own_uniform(rng)),
-                draw_again=lambda w, rng: inverse(w, own_uniform(rng)),
+                draw=lambda w, rng: id_at_cumulative_sum(w, uniform_without_rng(rng)),
+                draw_again=lambda w, rng: id_at_cumulative_sum(w, uniform_without_rng(rng)),
             )
-            .by(draw=lambda w, rng: inverse(w, own_uniform(rng)))
-            .by(draw_again=lambda w, rng: inverse(w, own_uniform(rng))),
+            .by(draw=lambda w, rng: id_at_cumulative_sum(w, uniform_without_rng(rng)))
+            .by(draw_again=lambda w, rng: id_at_cumulative_sum(w, uniform_without_rng(rng))),
             mistake("""a new generator in every call
                 You make a generator anew, so that every call draws the same numbers. Use `rng` as
                 it comes: it goes on from call to call.""").by(
@@ -517,10 +550,10 @@ EXERCISE = exercise(
         ),
         mistake("""guesses behind a refusal are counted
             You add up how many guesses pass, also those behind one that does not. What is kept ends
-            at the first refusal: count up to there.""").whole(all_that_would_be_kept),
+            at the first refusal: count up to there.""").whole(count_all_that_pass),
         mistake("""guesses behind a refusal are kept
             You look at all guesses at once and keep those that pass, also behind one that does not.
             They were guessed to follow a token that is not there: keep those before the first
-            refusal.""").whole(all_that_pass),
+            refusal.""").whole(keep_all_that_pass),
     ),
 )

@@ -48,66 +48,66 @@ KEYS_OF_ALL_HEADS = 8 * 160 * 32
 # --- decisions and mistakes ----------------------------------------------------------------------
 
 
-def for_all_heads(x):
-    """An axis for the heads, which share what it holds."""
+def add_heads_axis(x):
+    """Return x with an axis for the heads, which share what it holds."""
     return x.unsqueeze(-3)
 
 
-def second_axis(x):
-    """An axis that is in the right place with one batch axis, and with none."""
+def add_second_axis(x):
+    """Return x with an axis that is in its place with one batch axis, and with none."""
     return x.unsqueeze(1 if x.ndim > 2 else 0)
 
 
-def by_the_latents(q_content, latent, W_uk, absorb, share):
+def score_latents(q_content, latent, W_uk, absorb, share):
     return absorb(q_content, W_uk) @ share(latent).mT
 
 
-def by_made_keys(q_content, latent, W_uk, absorb, share):
+def score_made_keys(q_content, latent, W_uk, absorb, share):
     return q_content @ (share(latent) @ W_uk).mT
 
 
-def both_parts(content, turned):
+def add_parts(content, turned):
     return content + turned
 
 
-def by_the_sum_of_widths(content, turned, d_c, d_r, d_latent):
+def scale_by_sum_of_widths(content, turned, d_c, d_r, d_latent):
     width = (d_c + d_r) ** -0.5
     return width, width
 
 
 @composition
-def absorbing(
+def compose_absorbed_scores(
     read=as_it_is,
     matrix=as_it_is,
     absorb=lambda query, W_uk: query @ W_uk.mT,
-    content=by_the_latents,
-    share=for_all_heads,
-    share_turned=for_all_heads,
+    content=score_latents,
+    share=add_heads_axis,
+    share_turned=add_heads_axis,
     turned=lambda q_turned, k_turned, q_content, latent, W_uk: q_turned @ k_turned.mT,
-    factors=by_the_sum_of_widths,
-    join=both_parts,
+    factors=scale_by_sum_of_widths,
+    join=add_parts,
     finish=as_it_is,
 ):
-    """``absorbed_scores`` made of decisions; ``factors`` are those of both parts."""
+    """Return ``absorbed_scores`` made of decisions; ``factors`` are those of both parts."""
 
     def absorbed_scores(q_content, q_turned, latent, k_turned, W_uk):
         latent, W = read(latent), matrix(W_uk)
-        one = content(q_content, latent, W, absorb, share)
-        other = turned(q_turned, share_turned(k_turned), q_content, latent, W)
+        content_scores = content(q_content, latent, W, absorb, share)
+        turned_scores = turned(q_turned, share_turned(k_turned), q_content, latent, W)
         widths = q_content.shape[-1], q_turned.shape[-1], latent.shape[-1]
-        scale_one, scale_other = factors(one, other, *widths)
-        return finish(join(one * scale_one, other * scale_other))
+        content_scale, turned_scale = factors(content_scores, turned_scores, *widths)
+        return finish(join(content_scores * content_scale, turned_scores * turned_scale))
 
     return absorbed_scores
 
 
-def both_by(width: Callable):
-    """One factor for both parts, by the three widths."""
+def scale_both_by(width: Callable):
+    """Return one factor for both parts, by the three widths."""
     return lambda content, turned, d_c, d_r, d_latent: (width(d_c, d_r, d_latent),) * 2
 
 
-def through_the_matrix(q_turned, k_turned, q_content, latent, W_uk):
-    """The turned query, taken to the latents as the content is."""
+def score_turned_latents(q_turned, k_turned, q_content, latent, W_uk):
+    """Return scores of the turned query, taken to the latents as the content is."""
     return q_turned @ W_uk.mT @ latent.unsqueeze(-3).mT
 
 
@@ -146,11 +146,11 @@ EXERCISE = exercise(
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        absorbing,
+        compose_absorbed_scores,
         mistake("""the keys are made after all
             Your scores are right, but you make the keys of every head, (h, n, d_c), which is what
             the absorbed form does without. Take each query to the latents: `q_content @ W_uk.mT`,
-            then compare with `latent`.""").by(content=by_made_keys),
+            then compare with `latent`.""").by(content=score_made_keys),
         mistake("""the matrix is not transposed
             `W_uk` takes a latent to a key, (d_latent, d_c). A query goes the other way, through its
             transpose: `q_content @ W_uk.mT`.""").by(absorb=lambda query, W: query @ W),
@@ -167,7 +167,7 @@ EXERCISE = exercise(
         mistake("""the turned part is compressed, too
             You take `q_turned` through `W_uk` and compare it with the latents. A turn depends on
             the place and does not go through that matrix: the turned part has keys of its own,
-            `k_turned`.""").by(turned=through_the_matrix),
+            `k_turned`.""").by(turned=score_turned_latents),
         mistake("""the turned part is missing
             You compare the contents alone. The positions are in the other part: add `q_turned @
             k_turnedᵀ`.""").by(join=lambda content, turned: content),
@@ -200,9 +200,9 @@ EXERCISE = exercise(
         mistake("""the heads' axis is counted from the front
             `unsqueeze(1)` puts the axis of the heads into the right place for exactly one batch
             axis. Count from the end: `unsqueeze(-3)`.""")
-        .by(share=second_axis, share_turned=second_axis)
-        .by(share=second_axis)
-        .by(share_turned=second_axis),
+        .by(share=add_second_axis, share_turned=add_second_axis)
+        .by(share=add_second_axis)
+        .by(share_turned=add_second_axis),
         mistake("""one turned query for all heads
             You use the turned query of the first head, or the mean of them. The *key* is shared;
             each head asks with its own query.""")
@@ -212,13 +212,13 @@ EXERCISE = exercise(
         ),
         mistake("""divided by the root of one part's width
             You divide by √d_c or √d_r. A query has d_c + d_r features: √(d_c + d_r).""")
-        .by(factors=both_by(lambda d_c, d_r, d_latent: d_c**-0.5))
-        .by(factors=both_by(lambda d_c, d_r, d_latent: d_r**-0.5)),
+        .by(factors=scale_both_by(lambda d_c, d_r, d_latent: d_c**-0.5))
+        .by(factors=scale_both_by(lambda d_c, d_r, d_latent: d_r**-0.5)),
         mistake("""divided by the latent's width
             You divide by the root of d_latent, alone or with d_r. How wide the latent is has no say
             in the score: queries and keys have d_c + d_r features.""")
-        .by(factors=both_by(lambda d_c, d_r, d_latent: d_latent**-0.5))
-        .by(factors=both_by(lambda d_c, d_r, d_latent: (d_latent + d_r) ** -0.5)),
+        .by(factors=scale_both_by(lambda d_c, d_r, d_latent: d_latent**-0.5))
+        .by(factors=scale_both_by(lambda d_c, d_r, d_latent: (d_latent + d_r) ** -0.5)),
         mistake("""each part has a scale of its own
             You divide the content by √d_c and the turned part by √d_r, or one of them by nothing.
             It is one dot product over d_c + d_r features: divide the sum by √(d_c + d_r).""")
@@ -227,19 +227,19 @@ EXERCISE = exercise(
         .by(factors=lambda content, turned, d_c, d_r, d_latent: (1.0, (d_c + d_r) ** -0.5)),
         mistake("""the roots are added
             You divide by √d_c + √d_r. It is the root of the sum: √(d_c + d_r).""").by(
-            factors=both_by(lambda d_c, d_r, d_latent: 1 / (d_c**0.5 + d_r**0.5))
+            factors=scale_both_by(lambda d_c, d_r, d_latent: 1 / (d_c**0.5 + d_r**0.5))
         ),
         mistake("""divided by d_c + d_r
             You divide by d_c + d_r. The formula has its root.""").by(
-            factors=both_by(lambda d_c, d_r, d_latent: 1 / (d_c + d_r))
+            factors=scale_both_by(lambda d_c, d_r, d_latent: 1 / (d_c + d_r))
         ),
         mistake("""no scale
             You take the sum as it is. Divide it by √(d_c + d_r).""").by(
-            factors=both_by(lambda d_c, d_r, d_latent: 1.0)
+            factors=scale_both_by(lambda d_c, d_r, d_latent: 1.0)
         ),
         mistake("""multiplied by the root
             You multiply by √(d_c + d_r); the scores are divided by it.""").by(
-            factors=both_by(lambda d_c, d_r, d_latent: (d_c + d_r) ** 0.5)
+            factors=scale_both_by(lambda d_c, d_r, d_latent: (d_c + d_r) ** 0.5)
         ),
         mistake("""the latents are normalised
             You normalise the latents first. A model does that when it makes them; here they come

@@ -12,7 +12,7 @@ from attncourse.checks.writing.recipes import made, mistake
 
 
 def config_of(rng: Rng, layers: list[str], **fixed: int) -> dict[str, Any]:
-    """A model with these layers, with sizes of which no sum is another's product."""
+    """Return a model with these layers, with sizes of which no sum is another's product."""
     drawn = {
         "n_kv_heads": int(rng.integers(3, 20)),
         "d_head": int(rng.integers(21, 90)),
@@ -24,15 +24,15 @@ def config_of(rng: Rng, layers: list[str], **fixed: int) -> dict[str, Any]:
     return {"layers": layers} | drawn | fixed
 
 
-def kept_by(*models: tuple[list[str], str]):
-    """Cases of texts longer than any window, for models with these layers."""
+def long_text_cases(*models: tuple[list[str], str]):
+    """Return what makes cases of texts longer than any window, for models of these layers."""
 
     def cases(rng: Rng) -> list[Case]:
-        found = []
+        cases_of_models = []
         for layers, note in models:
             n_tokens = int(rng.integers(400, 5000))
-            found.append(Case((config_of(rng, list(layers)), n_tokens), note=note))
-        return found
+            cases_of_models.append(Case((config_of(rng, list(layers)), n_tokens), note=note))
+        return cases_of_models
 
     return cases
 
@@ -47,7 +47,7 @@ FIVE_LAYERS = {"layers": ["window", "full", "latent", "state", "window"], **SMAL
 MIXED_BY_HAND = Case((FIVE_LAYERS, 10), note="a layer of each kind, and a second window")
 
 
-def short_texts(rng: Rng) -> list[Case]:
+def short_text_cases(rng: Rng) -> list[Case]:
     windows = config_of(rng, ["window"] * 3)
     within = int(rng.integers(20, 90))
     return [
@@ -57,7 +57,7 @@ def short_texts(rng: Rng) -> list[Case]:
     ]
 
 
-def other_numbers(rng: Rng) -> list[Case]:
+def number_size_cases(rng: Rng) -> list[Case]:
     every = ["full", "window", "latent", "state"]
     n_tokens = int(rng.integers(400, 5000))
     return [
@@ -77,7 +77,7 @@ def refused_text(n_tokens: int) -> Case:
 # --- decisions and mistakes ----------------------------------------------------------------------
 
 
-def some_tokens(n_tokens):
+def refuse_no_tokens(n_tokens):
     if n_tokens < 1:
         raise ValueError("expected one token or more")
     return n_tokens
@@ -87,23 +87,23 @@ def heads_of(config):
     return config["n_kv_heads"] * config["d_head"]
 
 
-def windowed(n_tokens, window):
+def cut_to_window(n_tokens, window):
     return min(n_tokens, window)
 
 
 @composition
-def counting(
-    refuse=some_tokens,
+def compose_cache_bytes_of(
+    refuse=refuse_no_tokens,
     layers=as_it_is,
     pair=2,
     width=heads_of,
     full=lambda numbers, n, config: numbers * n,
-    window=windowed,
+    window=cut_to_window,
     latent=lambda n, config: n * (config["d_latent"] + config["d_turned"]),
     state=lambda n, config: config["d_state"],
     size=lambda numbers, size: numbers * size,
 ):
-    """``cache_bytes_of`` made of decisions."""
+    """Return ``cache_bytes_of`` made of decisions."""
 
     def cache_bytes_of(config, n_tokens, bytes_per_number=2):
         n, numbers = refuse(n_tokens), 0
@@ -121,8 +121,8 @@ def counting(
     return cache_bytes_of
 
 
-def all_alike(layers):
-    """Every layer is taken for what the first is."""
+def repeat_first_layer(layers):
+    """Return as many layers of the first one's kind."""
     return [layers[0]] * len(layers)
 
 
@@ -137,36 +137,39 @@ EXERCISE = exercise(
         Criterion("full layers", 1).on(
             lambda rng: [
                 BY_HAND,
-                *kept_by((["full"] * 4, "four layers"), (["full"], "one layer"))(rng),
+                *long_text_cases((["full"] * 4, "four layers"), (["full"], "one layer"))(rng),
             ]
         ),
         Criterion("a window keeps at most that many tokens", 2).on(
-            lambda rng: [*kept_by((["window"] * 3, "a long text"))(rng), *short_texts(rng)]
+            lambda rng: [
+                *long_text_cases((["window"] * 3, "a long text"))(rng),
+                *short_text_cases(rng),
+            ]
         ),
         Criterion("a latent and a turned key a token", 2).on(
-            kept_by((["latent"] * 5, "five layers"), (["latent"], "one layer"))
+            long_text_cases((["latent"] * 5, "five layers"), (["latent"], "one layer"))
         ),
         Criterion("a state counts once, however long the text", 1).on(
-            kept_by((["state"] * 3, "three layers"), (["state"], "one layer"))
+            long_text_cases((["state"] * 3, "three layers"), (["state"], "one layer"))
         ),
         Criterion("layers of several kinds", 1).on(
             lambda rng: [
                 MIXED_BY_HAND,
-                *kept_by(
+                *long_text_cases(
                     (["window", "window", "full"] * 2, "two windows to one"),
                     (["state", "state", "state", "full"], "three states to one"),
                     (["full", "latent", "window"], "three kinds"),
                 )(rng),
             ]
         ),
-        Criterion("other bytes a number", 1).on(other_numbers),
+        Criterion("other bytes a number", 1).on(number_size_cases),
         Criterion("no tokens, or fewer: ValueError", 1).on(
             lambda rng: [refused_text(0), refused_text(-1), refused_text(-400)]
         ),
         unchanged(),
     ),
     mistakes=made(
-        counting,
+        compose_cache_bytes_of,
         mistake("""every layer counts as full
             You count 2 · n_kv_heads · d_head numbers a token for every layer. Look at its kind:
             `for kind in config["layers"]`.""").by(
@@ -176,7 +179,7 @@ EXERCISE = exercise(
         ),
         mistake("""every layer counts as the first
             You look at the first layer's kind and multiply by how many there are. Each has its own.
-        """).by(layers=all_alike),
+        """).by(layers=repeat_first_layer),
         mistake("""one layer alone
             You count the first or the last layer. Add up over all of them.""")
         .by(layers=lambda layers: layers[:1])
@@ -280,9 +283,9 @@ EXERCISE = exercise(
         .by(refuse=abs),
         mistake("""no tokens are let through
             You refuse negative numbers and let 0 through. A text has one token or more.""").by(
-            refuse=lambda n: n if n == 0 else some_tokens(n)
+            refuse=lambda n: n if n == 0 else refuse_no_tokens(n)
         ),
         mistake("""one token is refused
-            A text may have one token.""").by(refuse=lambda n: some_tokens(n - 1) and n),
+            A text may have one token.""").by(refuse=lambda n: refuse_no_tokens(n - 1) and n),
     ),
 )

@@ -37,8 +37,8 @@ class MemoryCases(CaseTable):
             return x.abs().clamp(max=1)
         if name == "key":
             size = x.norm(dim=-1, keepdim=True)
-            wanted = torch.from_numpy(rng.uniform(0.4, 1.3, tuple(size.shape))).to(x)
-            return x / size.where(size > 0, 1) * wanted
+            lengths = torch.from_numpy(rng.uniform(0.4, 1.3, tuple(size.shape))).to(x)
+            return x / size.where(size > 0, 1) * lengths
         return x
 
 
@@ -58,8 +58,8 @@ BY_HAND = Case(
 )
 
 
-def written_twice(rng: Rng) -> list[Case]:
-    """Keys of length 1 at right angles, some of which come again with another value."""
+def repeated_key_cases(rng: Rng) -> list[Case]:
+    """Return cases of keys at right angles, some of which come again with another value."""
     keys = torch.eye(4, dtype=torch.float64)[[0, 1, 2, 1, 0, 3, 0]]
     values = tensor(rng.uniform(-1, 1, (7, 3)))
     ones = torch.ones(7, dtype=torch.float64)
@@ -72,31 +72,31 @@ def written_twice(rng: Rng) -> list[Case]:
 # --- decisions and mistakes ----------------------------------------------------------------------
 
 
-def what_it_lacks(value, state, key):
-    """The value less what the state answers to the key, ``(..., 1, d_v)``."""
+def error_of_state(value, state, key):
+    """Return the value less what the state answers to the key, ``(..., 1, d_v)``."""
     return value - key.mT @ state
 
 
-def mend(state, key, error, beta):
+def correct_state(state, key, error, beta):
     return state + beta * key * error
 
 
 @composition
-def remembering(
+def compose_delta_rule(
     keys=as_it_is,
     queries=as_it_is,
     values=as_it_is,
     strength=as_it_is,
     begin=lambda key, value: torch.zeros_like(key[..., 0, :, None] * value[..., 0, None, :]),
     fade=lambda state, key, beta: state,
-    error=what_it_lacks,
-    write=mend,
+    error=error_of_state,
+    write=correct_state,
     fade_after=lambda state, beta: state,
-    seen=lambda old, new: new,
+    state_to_read=lambda old, new: new,
     read=lambda query, state: query @ state,
     finish=lambda outputs, states, query: torch.cat(outputs, -2),
 ):
-    """``delta_rule`` made of decisions; ``seen`` is which of two states a query reads."""
+    """Return ``delta_rule`` made of decisions; ``state_to_read`` chooses of two states."""
 
     def delta_rule(query, key, value, beta):
         query, key, value, beta = queries(query), keys(key), values(value), strength(beta)
@@ -106,7 +106,7 @@ def remembering(
             b = beta[..., t, None, None]
             new = fade(state, k, b)
             new = fade_after(write(new, k, error(v, new, k), b), b)
-            outputs.append(read(query[..., t, None, :], seen(state, new)))
+            outputs.append(read(query[..., t, None, :], state_to_read(state, new)))
             states.append(new)
             state = new
         return finish(outputs, states, query)
@@ -114,18 +114,18 @@ def remembering(
     return delta_rule
 
 
-def fading(alpha: float) -> dict[str, Any]:
-    """Options: the state fades before it is corrected."""
+def fade_before(alpha: float) -> dict[str, Any]:
+    """Return the option in which the state fades before it is corrected."""
     return {"fade": lambda state, key, beta: alpha * state}
 
 
-def fading_after(alpha: float) -> dict[str, Any]:
-    """Options: the state fades with what has just been written."""
+def fade_afterwards(alpha: float) -> dict[str, Any]:
+    """Return the option in which the state fades with what has just been written."""
     return {"fade_after": lambda state, beta: alpha * state}
 
 
-def by_sums(outputs, states, query):
-    """Outputs divided by the sum of what each query finds in the keys' own sums."""
+def divide_by_sums(outputs, states, query):
+    """Return outputs divided by the sum of what each query finds in the keys' own sums."""
     out = torch.cat(outputs, -2)
     return out / (out.sum(-1, keepdim=True) + 1e-6)
 
@@ -141,7 +141,7 @@ EXERCISE = exercise(
         CASES.criterion("the error is mended by β, then the state is read", 3).on(
             BY_HAND, MEMORY, row("n=5 d_k=4 d_v=4"), row("n=4 d_k=5 d_v=2", batch=(2,))
         ),
-        Criterion("a key that comes again is overwritten", 1).on(written_twice),
+        Criterion("a key that comes again is overwritten", 1).on(repeated_key_cases),
         CASES.criterion("batches", 1).on(*ROWS.batches),
         CASES.criterion("one token, β of 0 and 1, float32, large and small numbers", 1).on(
             MEMORY.but("n=1", note="one token"),
@@ -157,7 +157,7 @@ EXERCISE = exercise(
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        remembering,
+        compose_delta_rule,
         mistake("""nothing is corrected
             You add β k vᵀ to the state, whatever it answers to k already. What is added is β k
             times the *error*, v − Sᵀ k.""").by(error=lambda value, state, key: value),
@@ -188,7 +188,7 @@ EXERCISE = exercise(
         ),
         mistake("""read before it is corrected
             A query reads the state as its own token found it. The token is written first: S is
-            corrected by token t, then query t reads it.""").by(seen=lambda old, new: old),
+            corrected by token t, then query t reads it.""").by(state_to_read=lambda old, new: old),
         mistake("""the keys are made to length 1
             You divide the keys by their lengths, as layers do before they call this. Here keys are
             taken as they come.""")
@@ -211,14 +211,14 @@ EXERCISE = exercise(
         mistake("""the state fades
             You multiply the state by a number below 1 before it is corrected. That is the gated
             form, which has a decay for each token; here nothing fades.""")
-        .by(fading(0.9))
-        .by_any(fading, Between(0.05, 0.999)),
+        .by(fade_before(0.9))
+        .by_any(fade_before, Between(0.05, 0.999)),
         mistake("""what is new fades, too
             You multiply the state by a number below 1 after the token was written, so that what is
             new fades as well. Here nothing fades; in the gated form the state fades *before* the
             token comes.""")
-        .by(fading_after(0.9))
-        .by_any(fading_after, Between(0.05, 0.999)),
+        .by(fade_afterwards(0.9))
+        .by_any(fade_afterwards, Between(0.05, 0.999)),
         mistake("""the error has the other sign
             You add Sᵀ k − v, which makes every error larger. The error is what is wanted less what
             is there: v − Sᵀ k.""").by(error=lambda value, state, key: key.mT @ state - value),
@@ -252,7 +252,7 @@ EXERCISE = exercise(
         mistake("""divided by a sum
             You divide the outputs by a sum, as linear attention does. The delta rule has no
             normaliser: what is read is put out as it is.""")
-        .by(finish=by_sums)
+        .by(finish=divide_by_sums)
         .by(
             read=lambda query, state: query @ state / (state.abs().sum((-2, -1), keepdim=True) + 1)
         ),

@@ -44,7 +44,7 @@ BY_HAND = Case(
 
 
 @composition
-def norming(
+def compose_normed_scores(
     sides=(True, True),
     prepare=as_it_is,
     average=mean_square,
@@ -58,24 +58,25 @@ def norming(
     factor=decisions.by_root_of_d_k,
     finish=lambda scores, query, key: scores,
 ):
-    """``normed_scores`` made of decisions; ``sides`` says which of the two are normalised."""
+    """Return ``normed_scores`` made of decisions; ``sides`` says which of the two are normed."""
 
-    def normed(x, gain, eps, do):
+    def normed(x, gain, eps, is_normed):
         x = prepare(x)
-        x = divide(x, root(average(x), eps)) if do else x
+        x = divide(x, root(average(x), eps)) if is_normed else x
         return after(scale(x, gain))
 
     def normed_scores(query, key, gain_q, gain_k, eps=1e-6):
-        eps, own = guess(eps), gains(gain_q, gain_k)
+        eps, both_gains = guess(eps), gains(gain_q, gain_k)
         query, key = (
-            normed(x, gain, eps, do) for x, gain, do in zip((query, key), own, sides, strict=True)
+            normed(x, gain, eps, is_normed)
+            for x, gain, is_normed in zip((query, key), both_gains, sides, strict=True)
         )
         return finish(compare(query, key) * factor(query, key, key), query, key)
 
     return normed_scores
 
 
-def turned_by_place(x):
+def rotate_by_place(x):
     """Turn x by chapter 11's rotation at the places 0, 1, …; an odd feature stays."""
     half = x.shape[-1] // 2
     place = torch.arange(x.shape[-2], dtype=x.dtype)[:, None]
@@ -91,16 +92,16 @@ def turned_by_place(x):
     return torch.cat([pairs.flatten(-2), x[..., 2 * half :]], -1)
 
 
-def deviation(correction: int):
+def variance_for_mean_square(correction: int):
     return lambda x: x.var(-1, correction=correction, keepdim=True)
 
 
-def mean_off(x):
+def subtract_mean(x):
     return x - x.mean(-1, keepdim=True)
 
 
-def of_all_heads(x):
-    """The mean square over the axis of the heads, too, where there is one."""
+def mean_square_over_heads(x):
+    """Return the mean square over the axis of the heads, too, where there is one."""
     return x.square().mean((-3, -1) if x.ndim > 2 else -1, keepdim=True)
 
 
@@ -136,7 +137,7 @@ EXERCISE = exercise(
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        norming,
+        compose_normed_scores,
         mistake("""only one of the two is normalised
             You normalise the queries and take the keys as they come, or the other way round. Both
             go through a norm: one that is left out can still make a score as large as it likes.""")
@@ -153,7 +154,7 @@ EXERCISE = exercise(
         mistake("""one norm for all heads
             You average over the axis of the heads as well, as a norm over all of them at once does.
             Here each head's vector is a row of its own: average over the last axis alone.""").by(
-            average=of_all_heads
+            average=mean_square_over_heads
         ),
         mistake("""one norm for everything
             You divide all vectors by one number. Each has its own mean square, over the last
@@ -168,9 +169,9 @@ EXERCISE = exercise(
         mistake("""the mean is taken off
             You subtract the mean of the features first, as a layer norm does. An RMS norm takes
             nothing off.""")
-        .by(prepare=mean_off)
-        .by(average=deviation(0))
-        .by(average=deviation(1)),
+        .by(prepare=subtract_mean)
+        .by(average=variance_for_mean_square(0))
+        .by(average=variance_for_mean_square(1)),
         mistake("""divided by the mean square
             You divide by the mean square itself. It is its root that has the unit of the
             vector.""").by(root=lambda square, eps: square + eps),
@@ -217,8 +218,8 @@ EXERCISE = exercise(
         mistake("""turned by their places
             You turn queries and keys by their positions as well. A model does that after the norm,
             where it has positions; this function gets vectors and returns their scores.""")
-        .by(after=turned_by_place)
-        .by(prepare=turned_by_place),
+        .by(after=rotate_by_place)
+        .by(prepare=rotate_by_place),
         mistake("""the scores are normalised
             You compare the vectors as they come and normalise each row of scores. It is queries and
             keys that go through the norm, before their products.""").by(

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from attncourse import today
-from attncourse.bank.masking.shared import NUMBERS, as_additive
+from attncourse.bank.masking.shared import NUMBERS, additive_mask
 from attncourse.checks.exercise import (
     Between,
     Case,
@@ -38,19 +38,21 @@ CASES = CaseTable({"index_scores": "... m n", "k": Count("k"), "mask": hole("...
 ROWS = standard(CASES)
 
 
-def past(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+def causal_mask_of(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
     return np.broadcast_to(np.tri(*shape[-2:], dtype=bool), shape).copy()
 
 
-def nearly_all(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
-    """A mask that forbids one key of each row, and none where there is but one."""
+def mask_with_one_hole(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    """Return a mask that forbids one key of each row, and none where there is but one."""
     place = rng.permuted(np.broadcast_to(np.arange(shape[-1]), shape), axis=-1)
     return np.ascontiguousarray((place > 0) | (shape[-1] == 1))
 
 
-CAUSAL = CaseTable({"index_scores": "... m n", "k": Count("k"), "mask": Drawn("m n", past)})
+CAUSAL = CaseTable(
+    {"index_scores": "... m n", "k": Count("k"), "mask": Drawn("m n", causal_mask_of)}
+)
 NEARLY_ALL_ALLOWED = CaseTable(
-    {"index_scores": "... m n", "k": Count("k"), "mask": Drawn("... m n", nearly_all)}
+    {"index_scores": "... m n", "k": Count("k"), "mask": Drawn("... m n", mask_with_one_hole)}
 )
 ALL_OF_THREE = torch.ones(2, 3, dtype=torch.bool)
 BY_HAND = Case(
@@ -64,7 +66,7 @@ BY_HAND = Case(
 FEW_ALLOWED = torch.tensor([[True, False, False, False], [False] * 4, [False, True, True, True]])
 
 
-def few_allowed(rng: Rng) -> list[Case]:
+def few_allowed_cases(rng: Rng) -> list[Case]:
     scores = tensor(rng.permuted(np.arange(12.0)).reshape(3, 4))
     return [
         Case((scores, 2, FEW_ALLOWED), note="one key, none and three"),
@@ -73,7 +75,7 @@ def few_allowed(rng: Rng) -> list[Case]:
     ]
 
 
-def equal_scores(rng: Rng) -> list[Case]:
+def tie_cases(rng: Rng) -> list[Case]:
     levels = tensor(rng.integers(0, 3, (4, 40)))
     mask = torch.from_numpy(rng.random((4, 40)) < 0.7)
     return [
@@ -101,43 +103,43 @@ def refused_choice(k: int) -> Case:
 # --- decisions and mistakes ----------------------------------------------------------------------
 
 
-def whole_k(scores, k):
+def refuse_small_k(scores, k):
     if k < 1:
         raise ValueError("expected a k of 1 or more")
     return k
 
 
-def earlier_first(scores):
+def earlier_key_first(scores):
     return scores.argsort(dim=-1, descending=True, stable=True)
 
 
-def later_first(scores):
+def later_key_first(scores):
     return scores.shape[-1] - 1 - scores.flip(-1).argsort(dim=-1, descending=True, stable=True)
 
 
-def marked(order, k, mask):
-    """True at the first k of each row's order."""
+def mark_first_k(order, k, mask):
+    """Return a mask, True at the first k of each row's order."""
     return torch.zeros_like(mask).scatter(-1, order[..., :k], True)
 
 
 @composition
-def choosing(
-    refuse=whole_k,
-    see=lambda mask, scores: mask.broadcast_to(scores.shape),
+def compose_select_keys(
+    refuse=refuse_small_k,
+    align_mask=lambda mask, scores: mask.broadcast_to(scores.shape),
     score=as_it_is,
     hide=lambda scores, mask: scores.masked_fill(~mask, -math.inf),
-    order=earlier_first,
-    mark=marked,
+    order=earlier_key_first,
+    mark=mark_first_k,
     after=lambda chosen, mask: chosen & mask,
     truth=as_it_is,
     kind=as_it_is,
     finish=lambda chosen, order, k, scores: chosen,
 ):
-    """``select_keys`` made of decisions."""
+    """Return ``select_keys`` made of decisions."""
 
     def select_keys(index_scores, k, mask):
         k = refuse(index_scores, k)
-        mask = see(mask, index_scores)
+        mask = align_mask(mask, index_scores)
         ranked = order(hide(score(index_scores), mask))
         chosen = after(mark(ranked, k, mask), mask)
         return finish(kind(truth(chosen)), ranked, k, index_scores)
@@ -145,41 +147,41 @@ def choosing(
     return select_keys
 
 
-def over_the_queries(scores):
-    """The order of the queries for each key, as the answer of a wrong axis."""
+def order_of_queries(scores):
+    """Return the order of the queries for each key."""
     return scores.argsort(dim=-2, descending=True, stable=True)
 
 
-def marked_in_columns(order, k, mask):
+def mark_first_k_in_columns(order, k, mask):
     return torch.zeros_like(mask).scatter(-2, order[..., :k, :], True)
 
 
-def at_or_above_the_kth(order, k, mask):
-    """Marks for scores that the order itself holds: see ``by_threshold``."""
+def mark_from_kth_up(order, k, mask):
+    """Return a mask of the scores from the k-th up; see ``mark_by_threshold``."""
     kth = order.sort(-1, descending=True).values[..., min(k, order.shape[-1]) - 1, None]
     return order >= kth
 
 
-def above_the_kth(order, k, mask):
+def mark_above_kth(order, k, mask):
     kth = order.sort(-1, descending=True).values[..., min(k, order.shape[-1]) - 1, None]
     return order > kth
 
 
-def by_threshold(mark: Callable) -> dict[str, Any]:
-    """Options: scores are compared with the k-th, in place of an order."""
+def mark_by_threshold(mark: Callable) -> dict[str, Any]:
+    """Return the options that compare scores with the k-th, in place of an order."""
     return {"order": as_it_is, "mark": mark}
 
 
-def at_the_top_k(scores, k, mask):
-    """True at the k highest as ``topk`` finds them, which of equal ones takes some."""
+def mark_top_k(scores, k, mask):
+    """Return a mask of the k highest as ``topk`` finds them, which takes any of equal ones."""
     chosen = scores.topk(min(k, scores.shape[-1])).indices
     return torch.zeros_like(mask).scatter(-1, chosen, True)
 
 
-def of_the_whole(order, k, mask):
-    """The k best of all queries together."""
+def mark_best_of_all(order, k, mask):
+    """Return a mask of the k best of all queries together."""
     scores = order.flatten(-2)
-    best = earlier_first(scores)[..., :k]
+    best = earlier_key_first(scores)[..., :k]
     return torch.zeros_like(mask.flatten(-2)).scatter(-1, best, True).reshape(mask.shape)
 
 
@@ -197,11 +199,11 @@ EXERCISE = exercise(
             row("m=6 n=6 k=2"),
             row("m=4 n=9 k=4", factor=10.0, batch=(2,)),
         ),
-        Criterion("all that are allowed where they are k or fewer", 2).on(few_allowed),
+        Criterion("all that are allowed where they are k or fewer", 2).on(few_allowed_cases),
         CAUSAL.criterion("under a causal mask", 1).on(
             row("m=7 n=7 k=3"), row("m=6 n=6 k=2", batch=(6,), note="one mask for all")
         ),
-        Criterion("of equal scores the earlier key", 2).on(equal_scores),
+        Criterion("of equal scores the earlier key", 2).on(tie_cases),
         CASES.criterion("batches", 1).on(*(one.but("k=2") for one in ROWS.batches)),
         CASES.criterion("one key, one query or key, float32, large and small scores", 1).on(
             row("m=5 n=7 k=1", note="k = 1"),
@@ -218,7 +220,7 @@ EXERCISE = exercise(
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        choosing,
+        compose_select_keys,
         mistake("""chosen before the mask
             You choose k of all keys and take away what is forbidden, later keys for example, so
             that fewer are left than could be. Choose among the allowed ones: −∞ for the others
@@ -232,34 +234,36 @@ EXERCISE = exercise(
         ),
         mistake("""the mask is inverted
             You choose among the keys that are forbidden. True means allowed.""").by(
-            see=lambda mask, scores: ~mask.broadcast_to(scores.shape)
+            align_mask=lambda mask, scores: ~mask.broadcast_to(scores.shape)
         ),
         mistake("""the mask is transposed
             You transpose the mask before you use it. It has a row for each query and a column for
             each key, as the scores have.""").by(
-            see=lambda mask, scores: mask.mT.broadcast_to(scores.shape)
+            align_mask=lambda mask, scores: mask.mT.broadcast_to(scores.shape)
         ),
         mistake("""a score of 0 is no key forbidden
             You multiply the scores by the mask, so that a forbidden key has a score of 0, which is
             more than a negative one. Fill in −∞.""").by(hide=lambda scores, mask: scores * mask),
         mistake("""of equal scores the later key
             Of keys with equal scores you choose the later ones. A stable descending sort puts the
-            earlier ones first: `argsort(descending=True, stable=True)`.""").by(order=later_first),
+            earlier ones first: `argsort(descending=True, stable=True)`.""").by(
+            order=later_key_first
+        ),
         mistake("""of equal scores by chance
             You use `topk`, or a sort that is not stable, which choose among equal scores as they
             like. `argsort(descending=True, stable=True)` puts the earlier key first.""")
         .by(order=lambda scores: scores.topk(scores.shape[-1]).indices)
-        .by(by_threshold(at_the_top_k)),
+        .by(mark_by_threshold(mark_top_k)),
         mistake("""more than k where scores are equal
             You keep all that are as high as the k-th, which may be more than k. Exactly k are
-            chosen, of equal ones the earlier.""").by(by_threshold(at_or_above_the_kth)),
+            chosen, of equal ones the earlier.""").by(mark_by_threshold(mark_from_kth_up)),
         mistake("""fewer than k
             You keep what is above the k-th, or k − 1. The k-th itself is chosen, too.""")
-        .by(by_threshold(above_the_kth))
-        .by(mark=lambda order, k, mask: marked(order, k - 1, mask)),
+        .by(mark_by_threshold(mark_above_kth))
+        .by(mark=lambda order, k, mask: mark_first_k(order, k - 1, mask)),
         mistake("""one more than k
             You keep k + 1. The first k of the order are `order[..., :k]`.""").by(
-            mark=lambda order, k, mask: marked(order, k + 1, mask)
+            mark=lambda order, k, mask: mark_first_k(order, k + 1, mask)
         ),
         mistake("""the k lowest
             You choose the keys with the lowest scores: `descending=True` is missing.""").by(
@@ -288,11 +292,11 @@ EXERCISE = exercise(
         ),
         mistake("""k queries for each key
             You choose along the queries. Each query chooses among the keys, the last axis.""").by(
-            order=over_the_queries, mark=marked_in_columns
+            order=order_of_queries, mark=mark_first_k_in_columns
         ),
         mistake("""k of the whole matrix
             You choose k of all the scores together. Each query chooses its own.""").by(
-            by_threshold(of_the_whole)
+            mark_by_threshold(mark_best_of_all)
         ),
         mistake("""the same keys for all queries
             You choose by the scores of the first query, or by their mean. Each query has its own
@@ -301,9 +305,9 @@ EXERCISE = exercise(
         .by(score=lambda scores: scores.mean(-2, keepdim=True).expand_as(scores)),
         mistake("""k is ignored
             You choose the same number of keys whatever k says.""")
-        .by(mark=lambda order, k, mask: marked(order, 1, mask))
-        .by(mark=lambda order, k, mask: marked(order, 2, mask))
-        .by(mark=lambda order, k, mask: marked(order, order.shape[-1], mask)),
+        .by(mark=lambda order, k, mask: mark_first_k(order, 1, mask))
+        .by(mark=lambda order, k, mask: mark_first_k(order, 2, mask))
+        .by(mark=lambda order, k, mask: mark_first_k(order, order.shape[-1], mask)),
         mistake("""indices come back
             You return which keys are chosen. Asked for is a mask, `(..., m, n)`, True where a key
             is chosen.""").by(finish=lambda chosen, order, k, scores: order[..., :k]),
@@ -319,9 +323,10 @@ EXERCISE = exercise(
         mistake("""0 and −∞
             You return the numbers that would be added to the scores. A boolean mask is asked for,
             True where a key is chosen.""")
-        .by(kind=as_additive)
+        .by(kind=additive_mask)
         .by_any(
-            lambda number: {"kind": lambda mask: as_additive(mask, number)}, Between(-3.4e38, -1.0)
+            lambda number: {"kind": lambda mask: additive_mask(mask, number)},
+            Between(-3.4e38, -1.0),
         ),
         mistake("""nothing is refused
             A k of 0 or below chooses nothing: raise a `ValueError`.""")
@@ -331,10 +336,10 @@ EXERCISE = exercise(
         mistake("""what is right is refused
             k may be 1, and it may be more than there are keys: then all that are allowed are
             chosen.""")
-        .by(refuse=lambda scores, k: whole_k(scores, k - 1) and k)
+        .by(refuse=lambda scores, k: refuse_small_k(scores, k - 1) and k)
         .by(
             refuse=lambda scores, k: (
-                whole_k(scores, scores.shape[-1] - k + 1) and whole_k(scores, k)
+                refuse_small_k(scores, scores.shape[-1] - k + 1) and refuse_small_k(scores, k)
             )
         ),
         mistake("""the scores are changed

@@ -50,8 +50,8 @@ NO_KEYS = [
 ]
 
 
-def far_scores(rng: Rng) -> list[Case]:
-    """Scores far from 0, with a sink that is near them, and one that is not."""
+def far_from_0_cases(rng: Rng) -> list[Case]:
+    """Return cases of scores far from 0, with a sink near them, and one that is not."""
     near = rng.uniform(-1, 1, (2, 3, 5))
     sinks = rng.uniform(-1, 1, 2)
     mask = torch.tensor([[True, True, False, True, True]])
@@ -67,25 +67,25 @@ def far_scores(rng: Rng) -> list[Case]:
 # --- decisions and mistakes ----------------------------------------------------------------------
 
 
-def one_a_head(sink, scores):
+def one_sink_per_head(sink, scores):
     return sink[:, None, None].expand(*scores.shape[:-1], 1)
 
 
-def beside_the_scores(scores, column):
-    """The softmax over the keys and the sink, without the sink."""
+def softmax_with_sink(scores, column):
+    """Return the softmax over the keys and the sink, without the sink's column."""
     return torch.cat([scores, column], -1).softmax(-1)[..., :-1]
 
 
 @composition
-def sinking(
+def compose_sink_softmax(
     read=as_it_is,
     read_sink=as_it_is,
-    align=one_a_head,
+    align=one_sink_per_head,
     hide=decisions.hide,
-    normalize=beside_the_scores,
+    normalize=softmax_with_sink,
     after=lambda weights, mask: weights,
 ):
-    """``sink_softmax`` made of decisions."""
+    """Return ``sink_softmax`` made of decisions."""
 
     def sink_softmax(scores, sink, mask=None):
         scores = read(scores)
@@ -95,8 +95,8 @@ def sinking(
     return sink_softmax
 
 
-def in_terms(total: Callable, top: Callable):
-    """Exponentials of scores less ``top``, over what ``total`` makes of their sum and the sink."""
+def softmax_by_hand(total: Callable, top: Callable):
+    """Return a ``normalize``: exponentials less ``top``, over ``total`` of sum and sink."""
 
     def normalize(scores, column):
         highest = top(scores, column)
@@ -106,46 +106,46 @@ def in_terms(total: Callable, top: Callable):
     return normalize
 
 
-def own_top(scores, column):
-    """Each row's largest score, and 0 for a row that has none."""
+def maximum_or_0(scores, column):
+    """Return each row's largest score, and 0 for a row that has none."""
     top = scores.amax(-1, keepdim=True)
     return top.masked_fill(top.isneginf(), 0)
 
 
-def bare_top(scores, column):
-    """Each row's largest score, −∞ for a row that has none."""
+def row_maximum(scores, column):
+    """Return each row's largest score, −∞ for a row that has none."""
     return scores.amax(-1, keepdim=True)
 
 
-def top_with_sink(scores, column):
+def maximum_with_sink(scores, column):
     return torch.maximum(scores.amax(-1, keepdim=True), column)
 
 
-def plain_softmax(scores, column):
-    """A softmax without the sink; a row without a key is 0."""
+def softmax_without_sink(scores, column):
+    """Return a softmax without the sink; a row without a key is 0."""
     return scores.softmax(-1).nan_to_num(0)
 
 
-def renormalised(scores, column):
-    """The sink's part is taken away and the rest divided by its sum: 0/0 without a key."""
-    return mistakes.shares_of(beside_the_scores(scores, column))
+def drop_sink_and_renormalise(scores, column):
+    """Return the keys' weights, divided by their sum: 0/0 without a key."""
+    return mistakes.shares_of(softmax_with_sink(scores, column))
 
 
-def with_all_columns(scores, column):
+def keep_sink_column(scores, column):
     return torch.cat([scores, column], -1).softmax(-1)
 
 
-def handed_on(give: Callable):
-    """The sink's weight goes to keys, as ``give(weights, rest)`` says."""
+def hand_sink_weight_on(give: Callable):
+    """Return a ``normalize`` that gives the sink's weight to keys, as ``give`` says."""
 
     def normalize(scores, column):
-        weights = with_all_columns(scores, column)
+        weights = keep_sink_column(scores, column)
         return give(weights[..., :-1], weights[..., -1:])
 
     return normalize
 
 
-def to_one_key(place: int):
+def give_to_one_key(place: int):
     def give(weights, rest):
         weights = weights.clone()
         weights[..., place : weights.shape[-1] if place < 0 else place + 1] += rest
@@ -154,35 +154,37 @@ def to_one_key(place: int):
     return give
 
 
-def times_a_gate(scores, column):
-    """Right where there is a key: the share that the keys have of the whole."""
+def softmax_times_gate(scores, column):
+    """Return the softmax times the keys' share of the whole: right where there is a key."""
     gate = (scores.logsumexp(-1, keepdim=True) - column).sigmoid()
     return scores.softmax(-1) * gate
 
 
-def sink_hidden_too(scores, column):
-    """The sink is hidden where all keys are."""
+def hide_sink_too(scores, column):
+    """Return weights with the sink hidden where all keys are."""
     empty = scores.isneginf().all(-1, keepdim=True)
-    return beside_the_scores(scores, column.masked_fill(empty, -math.inf))
+    return softmax_with_sink(scores, column.masked_fill(empty, -math.inf))
 
 
-def guarded_sink(number: float) -> dict[str, Any]:
+def guard_sum_with_sink(number: float) -> dict[str, Any]:
     def total(sum_of_weights, column, top):
         return sum_of_weights + (column - top).exp() + number
 
-    return {"normalize": in_terms(total, top_with_sink)}
+    return {"normalize": softmax_by_hand(total, maximum_with_sink)}
 
 
-def filled_beside(number: float) -> dict[str, Any]:
+def fill_masked_with(number: float) -> dict[str, Any]:
     return {"hide": lambda s, mask: s if mask is None else s.masked_fill(~mask, number)}
 
 
-def over_axis(axis: int):
-    """The sink is one more entry along another axis, of which the softmax is taken."""
+def sink_along_axis(axis: int):
+    """Return a ``normalize`` with the sink as one more entry along another axis."""
 
     def normalize(scores, column):
-        more = column.expand_as(scores).narrow(axis, 0, 1)
-        return torch.cat([scores, more], axis).softmax(axis).narrow(axis, 0, scores.shape[axis])
+        sink_entry = column.expand_as(scores).narrow(axis, 0, 1)
+        return (
+            torch.cat([scores, sink_entry], axis).softmax(axis).narrow(axis, 0, scores.shape[axis])
+        )
 
     return normalize
 
@@ -206,7 +208,7 @@ EXERCISE = exercise(
             HEADS.but("m=5 n=5", batch=(2,), arguments=HEAD_MASK, note="a mask for each head"),
         ),
         Criterion("a query without a key gives 0", 1).on(lambda rng: list(NO_KEYS)),
-        Criterion("scores and sinks far from 0", 1).on(far_scores),
+        Criterion("scores and sinks far from 0", 1).on(far_from_0_cases),
         CASES.criterion("batches", 1).on(*ROWS.batches),
         CASES.criterion("one query or key, a sink of 0, float32, large and small", 1).on(
             row("h=2 m=1 n=5", note="one query"),
@@ -228,65 +230,75 @@ EXERCISE = exercise(
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        sinking,
+        compose_sink_softmax,
         mistake("""the sink takes nothing
             Your rows sum to 1: you leave the sink out, add it to all scores of a row (which a
             softmax does not notice), or divide by what is left once its weight is taken away. e to
             the sink stands in the sum that each row is divided by, and nowhere else.""")
-        .by(normalize=plain_softmax)
+        .by(normalize=softmax_without_sink)
         .by(normalize=lambda s, column: s.softmax(-1))
-        .by(normalize=renormalised),
+        .by(normalize=drop_sink_and_renormalise),
         mistake("""the sink's weight is handed on
             What the sink takes you give to keys, to the first, the last or all of them. It has no
             value: that part of the weight goes nowhere, and rows sum to less than 1.""")
-        .by(normalize=handed_on(to_one_key(0)))
-        .by(normalize=handed_on(to_one_key(-1)))
-        .by(normalize=handed_on(lambda weights, rest: weights + rest / weights.shape[-1])),
+        .by(normalize=hand_sink_weight_on(give_to_one_key(0)))
+        .by(normalize=hand_sink_weight_on(give_to_one_key(-1)))
+        .by(
+            normalize=hand_sink_weight_on(lambda weights, rest: weights + rest / weights.shape[-1])
+        ),
         mistake("""the sink's column comes back
             You return n + 1 weights a row, the sink's among them. Drop it: `weights[..., :-1]`.
         """)
-        .by(normalize=with_all_columns)
+        .by(normalize=keep_sink_column)
         .by(normalize=lambda s, column: torch.cat([column, s], -1).softmax(-1)),
         mistake("""the wrong column is dropped
             You put the sink at the end and drop the first column, or the other way round. What goes
             is the sink's.""")
-        .by(normalize=lambda s, column: with_all_columns(s, column)[..., 1:])
+        .by(normalize=lambda s, column: keep_sink_column(s, column)[..., 1:])
         .by(normalize=lambda s, column: torch.cat([column, s], -1).softmax(-1)[..., :-1]),
         mistake("""the sink is not lowered by the maximum
             You subtract each row's largest score in the exponents of the keys, and add e to the
             sink as it is. All terms of the sum are lowered alike: `exp(sink - top)`.""").by(
-            normalize=in_terms(lambda total, column, top: total + column.exp(), own_top)
+            normalize=softmax_by_hand(lambda total, column, top: total + column.exp(), maximum_or_0)
         ),
         mistake("""the sink is outside the maximum
             You lower everything by the largest score, among which the sink is not. Where the sink
             is far above, e to it overflows, in the gradient at least. The maximum is taken over the
             scores *and* the sink.""").by(
-            normalize=in_terms(
+            normalize=softmax_by_hand(
                 lambda total, column, top: total + (column - top).exp(),
-                lambda scores, column: own_top(scores, column).detach(),
+                lambda scores, column: maximum_or_0(scores, column).detach(),
             )
         ),
         mistake("""no maximum subtracted
             exp of a large score overflows, and ∞/∞ is NaN; far below 0 every exp is 0, and 0/0 is
             NaN too. Subtract the largest of a row's scores and its sink first.""").by(
-            normalize=in_terms(
+            normalize=softmax_by_hand(
                 lambda total, column, top: total + column.exp(), lambda scores, column: 0
             )
         ),
         mistake("""the sink is added without its exponential
             You add the sink itself to the sum. It is a logit like the scores: e to it is added.
         """)
-        .by(normalize=in_terms(lambda total, column, top: total + column, lambda scores, column: 0))
-        .by(normalize=in_terms(lambda total, column, top: total + column, own_top))
-        .by(normalize=in_terms(lambda total, column, top: total + column, bare_top))
-        .by(normalize=in_terms(lambda total, column, top: total + column - top, bare_top))
-        .by(normalize=in_terms(lambda total, column, top: total + column - top, top_with_sink)),
+        .by(
+            normalize=softmax_by_hand(
+                lambda total, column, top: total + column, lambda scores, column: 0
+            )
+        )
+        .by(normalize=softmax_by_hand(lambda total, column, top: total + column, maximum_or_0))
+        .by(normalize=softmax_by_hand(lambda total, column, top: total + column, row_maximum))
+        .by(normalize=softmax_by_hand(lambda total, column, top: total + column - top, row_maximum))
+        .by(
+            normalize=softmax_by_hand(
+                lambda total, column, top: total + column - top, maximum_with_sink
+            )
+        ),
         mistake("""1 is added, not e to the sink
             You add 1 to the sum, which is a sink of 0 for every head, or 1 after the maximum is
             taken off, which is a sink as high as the best key. Each head has a logit of its own.
         """)
-        .by(normalize=lambda s, column: beside_the_scores(s, 0 * column))
-        .by(normalize=in_terms(lambda total, column, top: total + 1, own_top)),
+        .by(normalize=lambda s, column: softmax_with_sink(s, 0 * column))
+        .by(normalize=softmax_by_hand(lambda total, column, top: total + 1, maximum_or_0)),
         mistake("""the sign of the sink is turned
             You add e to the *negative* sink: a high one then takes little.""").by(
             read_sink=lambda sink: -sink
@@ -294,7 +306,7 @@ EXERCISE = exercise(
         mistake("""the sink counts once for each key
             You add e to the sink for every key of the row, so that it takes more the more keys
             there are. It stands in the sum once.""").by(
-            normalize=lambda s, column: beside_the_scores(s, column + math.log(s.shape[-1]))
+            normalize=lambda s, column: softmax_with_sink(s, column + math.log(s.shape[-1]))
         ),
         mistake("""one sink for all heads
             You use the first sink, or the mean of them, for every head. Head i has sink i:
@@ -310,13 +322,13 @@ EXERCISE = exercise(
         mistake("""the softmax runs over another axis
             You take the softmax over the queries, or over the heads. Each query shares out its
             weight among the keys and the sink: the last axis.""")
-        .by(normalize=over_axis(-2))
-        .by(normalize=over_axis(-3)),
+        .by(normalize=sink_along_axis(-2))
+        .by(normalize=sink_along_axis(-3)),
         mistake("""a row without a key gives NaN
             Where no key is allowed you compute −∞ − (−∞), or hide the sink as well. The sink is
             always there, so such a row is 0: everything goes to it.""")
-        .by(normalize=times_a_gate)
-        .by(normalize=sink_hidden_too),
+        .by(normalize=softmax_times_gate)
+        .by(normalize=hide_sink_too),
         mistake("""the mask is inverted
             You shut out what the mask allows. True means allowed: fill where the mask is False,
             `scores.masked_fill(~mask, -torch.inf)`.""").by(
@@ -341,16 +353,16 @@ EXERCISE = exercise(
         mistake("""masked scores are not low enough
             You fill masked scores with a number that other scores can come near, so those keys
             still get some weight. Fill in −∞.""")
-        .by(filled_beside(-5.0))
-        .by_any(filled_beside, Between(-1000.0, -1e-3)),
+        .by(fill_masked_with(-5.0))
+        .by_any(fill_masked_with, Between(-1000.0, -1e-3)),
         mistake("""0 · ∞ in the mask
             You multiply a mask by −∞, and 0 · ∞ is NaN wherever attention is allowed. `masked_fill`
             puts −∞ where it belongs and nowhere else.""").by(hide=mistakes.zero_times_infinity),
         mistake("""a guard in the sum
             You add a small number to the sum that the weights are divided by. The sink keeps it
             above 0: no guard is needed.""")
-        .by(guarded_sink(1e-3))
-        .by_any(guarded_sink, Between(1e-9, 0.5)),
+        .by(guard_sum_with_sink(1e-3))
+        .by_any(guard_sum_with_sink, Between(1e-9, 0.5)),
         mistake("""a sigmoid in place of the softmax
             You squash each score by itself, against the sink. The scores of a row compete: e to
             each is divided by the sum of all of them and of e to the sink.""")

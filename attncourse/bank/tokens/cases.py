@@ -6,8 +6,8 @@ from attncourse.checks.exercise import Case, Criterion, Rng
 from attncourse.checks.writing.cases import CaseTable, Count, Drawn, Row, normal, standard
 
 
-def some_ids(rng: Rng, shape: tuple[int, ...], n_vocab: int) -> np.ndarray:
-    """Random ids in 0 … n_vocab − 1, not sorted; the last, twice, and 0 are among several."""
+def random_ids(rng: Rng, shape: tuple[int, ...], n_vocab: int) -> np.ndarray:
+    """Return ids in 0 … n_vocab − 1; the last, twice, and 0 are among several."""
     ids = rng.integers(1, max(n_vocab, 2), shape)
     flat = ids.reshape(-1)
     if flat.size > 3:
@@ -16,16 +16,16 @@ def some_ids(rng: Rng, shape: tuple[int, ...], n_vocab: int) -> np.ndarray:
 
 
 class IdTable(CaseTable):
-    """Cases whose ``ids`` are below the row's length v."""
+    """A table of cases whose ``ids`` are below the row's length v."""
 
     def argument(self, rng: Rng, name: str, entry: str | Drawn | Count, row: Row):
         if name == "ids" and isinstance(entry, str):
-            entry = Drawn(entry, lambda rng, shape: some_ids(rng, shape, row.sizes["v"]))
+            entry = Drawn(entry, lambda rng, shape: random_ids(rng, shape, row.sizes["v"]))
         return super().argument(rng, name, entry, row)
 
 
-def refuses_ids(rest) -> Criterion:
-    """The criterion that ids out of range are refused; ``rest`` is the other argument."""
+def id_range_criterion(rest) -> Criterion:
+    """Return the criterion that ids out of range are refused; ``rest`` is the other argument."""
     notes = {
         "an id below 0": [1, -1, 0],
         "an id equal to n_vocab": [1, 4, 0],

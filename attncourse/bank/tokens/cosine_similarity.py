@@ -13,20 +13,20 @@ from attncourse.checks.writing.recipes import made, mistake
 # --- cases ---------------------------------------------------------------------------------------
 
 
-def vectors(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
-    """Random directions with lengths from 40 to 90: next to them a guard of 1e-8 is nothing."""
+def long_vectors(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    """Return random directions of lengths 40 to 90, next to which a guard of 1e-8 is nothing."""
     X = rng.normal(size=shape)
     X /= np.linalg.norm(X, axis=-1, keepdims=True)
     return X * rng.uniform(40, 90, (*shape[:-1], 1))
 
 
-def holding_zeros(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
-    X = vectors(rng, shape)
+def vectors_with_a_zero(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    X = long_vectors(rng, shape)
     X[..., 2, :] = 0
     return X
 
 
-CASES = CaseTable({"X": "... n d", "Y": "... m d"}, tensors=False, how=vectors)
+CASES = CaseTable({"X": "... n d", "Y": "... m d"}, tensors=False, how=long_vectors)
 ROWS = standard(CASES)
 ROW = row("n=5 m=7 d=3")
 BY_HAND = Case(
@@ -40,8 +40,8 @@ SIZES = CASES(
 )
 ZEROS = CASES(
     Case((np.array([[30.0, 40.0], [0.0, 0.0]]),) * 2, note="the second vector is zero"),
-    ROW.but(arguments={"X": Drawn("n d", holding_zeros)}, note="a 0 in X"),
-    ROW.but(arguments={"Y": Drawn("m d", holding_zeros)}, note="a 0 in Y"),
+    ROW.but(arguments={"X": Drawn("n d", vectors_with_a_zero)}, note="a 0 in X"),
+    ROW.but(arguments={"Y": Drawn("m d", vectors_with_a_zero)}, note="a 0 in Y"),
 )
 NUMBERS = CASES(
     ROWS.single,
@@ -57,7 +57,7 @@ NUMBERS = CASES(
 
 
 @composition
-def cosines(
+def compose_cosine_similarity(
     prepare=lambda X: X,
     measure=np.linalg.norm,
     along=EACH_ROW,
@@ -67,7 +67,7 @@ def cosines(
     compare=dots,
     finish=result,
 ):
-    """``cosine_similarity`` made of decisions; ``divide`` is done to X and Y alike."""
+    """Return ``cosine_similarity`` made of decisions; ``divide`` is done to X and Y alike."""
 
     def cosine_similarity(X, Y):
         X, Y = prepare(X), prepare(Y)
@@ -77,19 +77,19 @@ def cosines(
     return cosine_similarity
 
 
-def undivided(X, lengths):
+def keep_undivided(X, lengths):
     return X
 
 
-def in_pairs(S, X, Y):
-    """Dot products over the products of the lengths, (n,) times (m,)."""
+def divide_by_paired_lengths(S, X, Y):
+    """Return dot products over the products of the lengths, (n,) times (m,)."""
     return over(dots(X, Y), np.linalg.norm(X, axis=-1) * np.linalg.norm(Y, axis=-1))
 
 
 GUARDS = (1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
 
 
-def rooted(guard):
+def length_with_guard(guard):
     return lambda X, **along: np.sqrt((X * X).sum(**along) + guard)
 
 
@@ -97,11 +97,11 @@ def products_of_lengths(X, Y):
     return dots(np.linalg.norm(X, **EACH_ROW), np.linalg.norm(Y, **EACH_ROW))
 
 
-def over_guarded(guard):
+def divide_with_guard(guard):
     return lambda S, X, Y: dots(X, Y) / (products_of_lengths(X, Y) + guard)
 
 
-def at_least(bound):
+def length_at_least(bound):
     return lambda X, **along: np.maximum(np.linalg.norm(X, **along), bound)
 
 
@@ -113,16 +113,16 @@ OF_COSINES = (
         "Each row has a length of its own: `axis=-1, keepdims=True`."
     ),
     numpy_mistakes.ZERO_BY_ZERO.by(over_x=np.divide).by(over_y=np.divide),
-    numpy_mistakes.GUARD.by(*({"measure": rooted(guard)} for guard in (1e-12, *GUARDS))).by(
-        *({"finish": over_guarded(guard)} for guard in GUARDS)
-    ),
+    numpy_mistakes.GUARD.by(
+        *({"measure": length_with_guard(guard)} for guard in (1e-12, *GUARDS))
+    ).by(*({"finish": divide_with_guard(guard)} for guard in GUARDS)),
     mistake("""short vectors are taken for longer ones, or for zero
         You divide by 1, or by some other bound, where a length is less, or return 0 there. A vector
         of length 0.001 counts like any other: only one of 0 gets another divisor.""")
-    .by(measure=at_least(1.0))
+    .by(measure=length_at_least(1.0))
     .by(divide=lambda X, lengths: over(X, lengths) * (lengths >= 0.1))
     .by(finish=lambda S, X, Y: dots(X, Y) / np.maximum(products_of_lengths(X, Y), 1))
-    .by_any(lambda bound: {"measure": at_least(bound)}, Between(6e-3, 30.0)),
+    .by_any(lambda bound: {"measure": length_at_least(bound)}, Between(6e-3, 30.0)),
     mistake("""a vector whose entries cancel is taken for zero
         You ask whether the sum of the entries is 0, or their mean, and (1, −1) has that, too. A
         vector of zeros is one whose length is 0.
@@ -144,7 +144,7 @@ OF_COSINES = (
     mistake("""the lengths are multiplied in pairs
         You multiply the lengths (n,) of X with the lengths (m,) of Y entry by entry. Entry [i, j]
         needs the length of X[i] and that of Y[j]: divide the rows of X and Y by theirs first.""")
-    .by(finish=in_pairs)
+    .by(finish=divide_by_paired_lengths)
     .by(
         finish=lambda S, X, Y: over(
             dots(X, Y),
@@ -154,9 +154,9 @@ OF_COSINES = (
     mistake("""not divided by both lengths
         The cosine divides the dot product by the length of X[i] and by that of Y[j]. You leave one
         of them out, or both.""")
-    .by(divide=undivided)
-    .by(over_x=undivided)
-    .by(over_y=undivided),
+    .by(divide=keep_undivided)
+    .by(over_x=keep_undivided)
+    .by(over_y=keep_undivided),
     mistake("""another measure of length
         You measure a vector by its largest entry, a sum, a mean, or the sum of squares. Its length
         is the root of the sum of squares: `np.linalg.norm`.""")
@@ -214,5 +214,5 @@ EXERCISE = exercise(
         unchanged(),
     ),
     excludes=(("a row of very small numbers", "Vectors that are not 0 are at least 0.001 long."),),
-    mistakes=made(cosines, *OF_COSINES),
+    mistakes=made(compose_cosine_similarity, *OF_COSINES),
 )

@@ -3,8 +3,8 @@
 import numpy as np
 
 from attncourse import tokens
-from attncourse.bank.tokens.cases import EMBED_CASES, EMBED_ROWS, refuses_ids
-from attncourse.bank.tokens.mistakes import OF_IDS, in_one_axis, picking
+from attncourse.bank.tokens.cases import EMBED_CASES, EMBED_ROWS, id_range_criterion
+from attncourse.bank.tokens.mistakes import OF_IDS, flatten_axes, row_picker
 from attncourse.checks.exercise import Case, Criterion, composition, exercise, unchanged
 from attncourse.checks.writing import numpy_mistakes
 from attncourse.checks.writing.cases import once_more, row
@@ -31,13 +31,13 @@ NUMBERS = EMBED_CASES(
 
 
 @composition
-def lookup(size=len, **decisions):
-    """``embed`` made of decisions."""
-    rows = picking(**decisions)
+def compose_embed(size=len, **decisions):
+    """Return ``embed`` made of decisions."""
+    rows = row_picker(**decisions)
     return lambda ids, table: rows(ids, table, size(table))
 
 
-def padded_in_place(ids, table):
+def zero_row_0_in_place(ids, table):
     table[0] = 0
     return table[ids]
 
@@ -47,7 +47,7 @@ OF_EMBED = (
         You put the vectors of all sequences below each other, or the vectors of a sequence in one
         row, or return the first sequence alone. The axes of `ids` stay, and that of the features
         comes behind them: `(..., n, d)`.""")
-    .by(finish=in_one_axis)
+    .by(finish=flatten_axes)
     .by(finish=lambda X, ids: X.reshape(*ids.shape[:-1], -1))
     .by(finish=lambda X, ids: X if ids.ndim == 1 else X[0]),
     mistake("""something is done to the vectors
@@ -78,7 +78,7 @@ OF_EMBED = (
         You clear row 0, or leave the vector of id 0 empty. Here id 0 is an ordinary token, its
         vector is row 0, and the table belongs to the caller.""")
     .by(take=lambda ids, table: table[ids] * (ids != 0)[..., None])
-    .by(take=padded_in_place),
+    .by(take=zero_row_0_in_place),
     mistake("""the range is checked against d
         You compare the ids with the number of columns. There are as many ids as the table has rows:
         `len(table)`, which is `table.shape[0]`.""").by(size=lambda table: table.shape[-1]),
@@ -99,11 +99,11 @@ EXERCISE = exercise(
         Criterion("any number of ids, tokens and features", 1).on(SIZES),
         EMBED_CASES.criterion("batches", 1).on(*EMBED_ROWS.batches),
         Criterion("large and small entries, whole numbers, float32", 1).on(NUMBERS),
-        refuses_ids(SMALL_TABLE),
+        id_range_criterion(SMALL_TABLE),
         unchanged(),
     ),
     mistakes=made(
-        lookup,
+        compose_embed,
         *OF_EMBED,
         *(s.naming(n_vocab="len(table)") for s in OF_IDS),
         *numpy_mistakes.OF_RESULTS,

@@ -3,8 +3,8 @@
 import numpy as np
 
 from attncourse import tokens
-from attncourse.bank.tokens.cases import EMBED_ROWS, IdTable, refuses_ids
-from attncourse.bank.tokens.mistakes import OF_IDS, in_one_axis, picking
+from attncourse.bank.tokens.cases import EMBED_ROWS, IdTable, id_range_criterion
+from attncourse.bank.tokens.mistakes import OF_IDS, flatten_axes, row_picker
 from attncourse.checks.callers import dtype_of
 from attncourse.checks.exercise import Case, Criterion, composition, exercise, unchanged
 from attncourse.checks.writing import numpy_mistakes
@@ -29,9 +29,9 @@ SIZES = CASES(
 
 
 @composition
-def hot(width=lambda ids, n_vocab: n_vocab, dtype=float, **decisions):
-    """``one_hot`` made of decisions: rows of an identity matrix."""
-    rows = picking(**decisions)
+def compose_one_hot(width=lambda ids, n_vocab: n_vocab, dtype=float, **decisions):
+    """Return ``one_hot`` made of decisions: rows of an identity matrix."""
+    rows = row_picker(**decisions)
     return lambda ids, n_vocab: rows(ids, np.eye(width(ids, n_vocab)), n_vocab).astype(dtype)
 
 
@@ -39,7 +39,7 @@ OF_ONE_HOT = (
     mistake("""the axes of the ids run together
         You put the rows of all sequences below each other, or give each sequence one row. The axes
         of `ids` stay, and one more comes behind them: `(..., n, n_vocab)`.""")
-    .by(finish=in_one_axis)
+    .by(finish=flatten_axes)
     .by(finish=lambda H, ids: H if ids.ndim == 1 else H.reshape(len(ids), -1, H.shape[-1]).max(1)),
     mistake("""more than one entry of a row is not 0
         Your rows hold other numbers beside the 1: ones up to the id, −1, or a small share. All
@@ -95,8 +95,8 @@ EXERCISE = exercise(
         Criterion("any number of ids and tokens", 1).on(SIZES),
         CASES.criterion("batches", 1).on(*EMBED_ROWS.batches),
         CASES.criterion("the entries are float64", 1).on(DTYPE),
-        refuses_ids(4),
+        id_range_criterion(4),
         unchanged(),
     ),
-    mistakes=made(hot, *OF_IDS, *OF_ONE_HOT, numpy_mistakes.TRANSPOSED),
+    mistakes=made(compose_one_hot, *OF_IDS, *OF_ONE_HOT, numpy_mistakes.TRANSPOSED),
 )

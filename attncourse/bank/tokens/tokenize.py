@@ -17,13 +17,13 @@ FIRST_TEXT = Case(("the man walked the dog.",))
 
 
 def random_text(rng: Rng, n: int) -> str:
-    """N random words with single spaces between them, each mark glued to one, none to the last."""
+    """Return random words with single spaces, each mark glued to one, none to the last."""
     glued = dict(zip(rng.permutation(n - 1), MARKS, strict=False))
     return " ".join(word + glued.get(i, "") for i, word in enumerate(rng.choice(WORDS, n)))
 
 
-def noted(texts: dict[str, str], *more: Case) -> Callable[[Rng], list[Case]]:
-    """A case for each text, behind what is special about it."""
+def cases_with_notes(texts: dict[str, str], *more: Case) -> Callable[[Rng], list[Case]]:
+    """Return what makes a case of each text, behind what is special about it."""
     return lambda rng: [*(Case((text,), note=note) for note, text in texts.items()), *more]
 
 
@@ -49,25 +49,25 @@ TEXTS_OF_WORDS = {
 
 
 @composition
-def tokenizer(
+def compose_tokenize(
     prepare=str.lower,
     word=r"\w+",
     mark=r"[^\w\s]",
     cut=lambda text, pattern: re.findall(pattern, text),
-    finish=lambda found: found,
+    finish=lambda token_list: token_list,
 ):
-    """A tokenizer made of decisions: what a word is and what a mark is, in a pattern."""
+    """Return a tokenizer made of decisions: what a word is and what a mark is, in a pattern."""
     pattern = "|".join(filter(None, (word, mark)))
     return lambda text: finish(cut(prepare(text), pattern))
 
 
-def spaced(marks):
-    """White space is put around these marks, and the text is split there."""
+def split_at_marks(marks):
+    """Return a ``cut`` that puts white space around these marks and splits there."""
     return lambda text, pattern: re.sub(f"([{re.escape(marks)}])", r" \1 ", text).split()
 
 
-def unglued(text, pattern):
-    """Each word, and the mark at its end apart."""
+def split_last_mark(text, pattern):
+    """Return each word, and a mark at its end as a token of its own."""
     # pyrefly: ignore [missing-attribute]  every piece matches
     pieces = (re.fullmatch(r"(.*?)([^\w\s]?)", piece).groups() for piece in text.split())
     return [part for piece in pieces for part in piece if part]
@@ -91,7 +91,9 @@ OF_WORDS = (
     .by(prepare=str.casefold)
     .by(prepare=str.upper)
     .by(prepare=lambda text: re.sub("[A-Z]+", lambda m: m[0].lower(), text))
-    .by(finish=lambda found: [t.lower() if t.isascii() else t for t in found], prepare=str),
+    .by(
+        finish=lambda token_list: [t.lower() if t.isascii() else t for t in token_list], prepare=str
+    ),
     mistake(r"""punctuation is dropped
         You return the words and lose the marks, or leave empty strings at the ends. `?` and `.`
         carry meaning. Collect words and marks: `re.findall(r'\w+|[^\w\s]', …)`.""")
@@ -118,9 +120,9 @@ OF_WORDS = (
     mistake(r"""some marks stay glued to words
         You take one mark off the end of a word, or those on a list; `string.punctuation` lacks “ ”
         — …, too. A mark may stand anywhere: ask what a character is not, `[^\w\s]`.""")
-    .by(cut=spaced(".,!?;:"))
-    .by(cut=unglued)
-    .by_any(lambda marks: {"cut": spaced(marks)}, (*LISTS, string.punctuation)),
+    .by(cut=split_at_marks(".,!?;:"))
+    .by(cut=split_last_mark)
+    .by_any(lambda marks: {"cut": split_at_marks(marks)}, (*LISTS, string.punctuation)),
     mistake("""words first, then marks
         You collect all words and then all marks. One pattern with `|` finds both in the order of
         the text.
@@ -154,7 +156,7 @@ OF_WORDS = (
     .by(*({"word": rf"[^\W{lost}]+", "mark": rf"[^\w\s]|[{lost}]"} for lost in LOST)),
     mistake("""no tokens are one empty token
         Where nothing is found you return a list with an empty string. A text without tokens has the
-        empty list, `[]`.""").by(finish=lambda found: found or [""]),
+        empty list, `[]`.""").by(finish=lambda token_list: token_list or [""]),
     mistake("""the mark behind a word is lost
         You store a word where another character ends it, and forget that character. Store the mark
         too, behind its word.
@@ -177,8 +179,8 @@ OF_WORDS = (
         You sorted the tokens or removed repetitions, as for a vocabulary. They stay as they stand
         in the text, which says who walked whom.""")
     .by(finish=sorted)
-    .by(finish=lambda found: list(dict.fromkeys(found)))
-    .by(finish=lambda found: sorted(set(found))),
+    .by(finish=lambda token_list: list(dict.fromkeys(token_list)))
+    .by(finish=lambda token_list: sorted(set(token_list))),
     mistake("""one string
         You joined the tokens into one string again. Return the list of tokens.
     """).by(finish=" ".join),
@@ -200,11 +202,11 @@ EXERCISE = exercise(
                 Case((random_text(rng, 17) + " dog",), note="a word at the end"),
             ]
         ),
-        Criterion("every mark is a token of its own", 1).on(noted(TEXTS_WITH_MARKS)),
-        Criterion("white space separates and is dropped", 1).on(noted(TEXTS_WITH_SPACE)),
+        Criterion("every mark is a token of its own", 1).on(cases_with_notes(TEXTS_WITH_MARKS)),
+        Criterion("white space separates and is dropped", 1).on(cases_with_notes(TEXTS_WITH_SPACE)),
         Criterion("digits, underscores, letters of any alphabet", 1).on(
-            noted(TEXTS_OF_WORDS, once_more(FIRST_TEXT))
+            cases_with_notes(TEXTS_OF_WORDS, once_more(FIRST_TEXT))
         ),
     ),
-    mistakes=made(tokenizer, *OF_WORDS),
+    mistakes=made(compose_tokenize, *OF_WORDS),
 )

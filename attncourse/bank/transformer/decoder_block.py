@@ -1,16 +1,16 @@
 """The exercise ``DecoderBlock``: an encoder's block with attention to a memory."""
 
 from attncourse import transformer
-from attncourse.bank.transformer.cases import OUTPUTS, POST, RARE, block_state, weights_of_0
+from attncourse.bank.transformer.cases import OUTPUTS, POST, RARE, block_state, groups_of_names
 from attncourse.bank.transformer.mistakes import (
     DECODER_BRANCHES,
     block_class,
     decoder_layers,
+    drop_attention_input,
     dropout_criteria,
-    in_turn,
     of_the_mask,
     of_the_stream,
-    read_dropped,
+    run_in_turn,
 )
 from attncourse.checks.exercise import composition, exercise, unchanged
 from attncourse.checks.writing.cases import (
@@ -40,7 +40,7 @@ ROW = row("m=5 n=7 d_model=12 h=3 d_ff=11")
 
 
 @composition
-def decoding(
+def compose_decoder_block(
     layers=decoder_layers,
     masks=lambda mask, memory_mask: (mask, memory_mask),
     recall=lambda self, memory: memory,
@@ -49,7 +49,7 @@ def decoding(
     feed=lambda self, x: self.feed_forward(x),
     **options,
 ):
-    """A ``DecoderBlock`` made of decisions."""
+    """Return a ``DecoderBlock`` made of decisions."""
 
     def branches(self, memory, mask, memory_mask):
         mask, memory_mask = masks(mask, memory_mask)
@@ -130,7 +130,7 @@ EXERCISE = exercise(
             row("m=1 n=7 d_model=8 h=2 d_ff=5", note="one token"),
             row("m=7 n=1 d_model=8 h=2 d_ff=5", note="a memory of one token"),
             ROW.but(options=POST, zero=OUTPUTS, note="the branches add nothing"),
-            *(ROW.but(zero=zero, note="some weights are 0") for zero in weights_of_0(STATE)),
+            *(ROW.but(zero=zero, note="some weights are 0") for zero in groups_of_names(STATE)),
             ROWS.single.but("d_model=21", note="float32, d_head = 7"),
             *ROWS.extreme,
             ROWS.extreme[0].but(options=POST, note="x in the millions, post-norm"),
@@ -140,8 +140,10 @@ EXERCISE = exercise(
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        decoding,
-        *of_the_stream(decoder_layers, DECODER_BRANCHES, {"look": read_dropped("self_attention")}),
+        compose_decoder_block,
+        *of_the_stream(
+            decoder_layers, DECODER_BRANCHES, {"look": drop_attention_input("self_attention")}
+        ),
         *of_the_mask("look", "self_attention", ()),
         mistake("""the memory is normalised
             You normalise the memory before it is read. It comes from an encoder that has its own
@@ -195,7 +197,7 @@ EXERCISE = exercise(
         .by(ask=lambda self, x, memory, mask: self.self_attention(x, memory, mask=mask)),
         mistake("""an attention is missing
             x is to look at itself first and at the memory then. You leave one of the two out.""")
-        .by(walk=lambda x, steps: in_turn(x, steps[::2]))
-        .by(walk=lambda x, steps: in_turn(x, steps[1:])),
+        .by(walk=lambda x, steps: run_in_turn(x, steps[::2]))
+        .by(walk=lambda x, steps: run_in_turn(x, steps[1:])),
     ),
 )

@@ -1,15 +1,15 @@
 """The exercise ``EncoderBlock``: attention and a feed-forward layer, each added to what it read."""
 
 from attncourse import transformer
-from attncourse.bank.transformer.cases import OUTPUTS, POST, RARE, block_state, weights_of_0
+from attncourse.bank.transformer.cases import OUTPUTS, POST, RARE, block_state, groups_of_names
 from attncourse.bank.transformer.mistakes import (
     ENCODER_BRANCHES,
     block_class,
+    drop_attention_input,
     dropout_criteria,
-    in_turn,
     of_the_mask,
     of_the_stream,
-    read_dropped,
+    run_in_turn,
 )
 from attncourse.checks import callers
 from attncourse.checks.exercise import composition, exercise, unchanged
@@ -46,13 +46,13 @@ def encoder_layers(d_model, n_heads, d_ff):
 
 
 @composition
-def encoding(
+def compose_encoder_block(
     layers=encoder_layers,
     attend=lambda self, x, mask, *seen: self.attention(x, *seen, mask=mask),
     feed=lambda self, x: self.feed_forward(x),
     **options,
 ):
-    """An ``EncoderBlock`` made of decisions."""
+    """Return an ``EncoderBlock`` made of decisions."""
 
     def branches(self, mask):
         return [lambda x, *seen: attend(self, x, mask, *seen), lambda x: feed(self, x)]
@@ -107,7 +107,7 @@ EXERCISE = exercise(
             row("n=3 d_model=4 h=1 d_ff=7", options=POST, note="one head"),
             row("n=1 d_model=8 h=2 d_ff=5", note="one token"),
             ROW.but(options=POST, zero=OUTPUTS, note="the branches add nothing"),
-            *(ROW.but(zero=zero, note="some weights are 0") for zero in weights_of_0(STATE)),
+            *(ROW.but(zero=zero, note="some weights are 0") for zero in groups_of_names(STATE)),
             ROWS.single.but("d_model=21", note="float32, d_head = 7"),
             *ROWS.extreme,
             ROWS.extreme[0].but(options=POST, note="x in the millions, post-norm"),
@@ -120,11 +120,13 @@ EXERCISE = exercise(
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        encoding,
-        *of_the_stream(encoder_layers, ENCODER_BRANCHES, {"attend": read_dropped("attention")}),
+        compose_encoder_block,
+        *of_the_stream(
+            encoder_layers, ENCODER_BRANCHES, {"attend": drop_attention_input("attention")}
+        ),
         *of_the_mask("attend", "attention", ()),
         mistake("""no attention
             You have it and do not use it: your tokens never meet. It is the first branch.
-        """).by(walk=lambda x, steps: in_turn(x, steps[1:])),
+        """).by(walk=lambda x, steps: run_in_turn(x, steps[1:])),
     ),
 )

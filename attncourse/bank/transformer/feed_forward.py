@@ -34,8 +34,8 @@ BY_HAND = module_case(
 )
 
 
-def activated(row: Row, name: str) -> Row:
-    """With another activation, which the check hands over by its name in torch.nn.functional."""
+def with_activation(row: Row, name: str) -> Row:
+    """Return the row with another activation, handed over by its name in F."""
     return row.but(
         options={**row.options, "activation": name},
         use=callers.call_module_activated,
@@ -54,7 +54,7 @@ def two_layers(d_model, d_ff, bias):
 
 
 @composition
-def feeding(
+def compose_feed_forward(
     super_init=decisions.begun,
     width=lambda d_model, d_ff: 4 * d_model if d_ff is None else d_ff,
     layers=two_layers,
@@ -67,7 +67,7 @@ def feeding(
     second=lambda self, hidden: self.W_2(hidden),
     finish=lambda self, output, x: output,
 ):
-    """A ``FeedForward`` made of decisions."""
+    """Return a ``FeedForward`` made of decisions."""
 
     class FeedForward(nn.Module):
         def __init__(self, d_model, d_ff=None, activation=None, bias=True):
@@ -81,21 +81,21 @@ def feeding(
     return FeedForward
 
 
-def biased(one: bool | None, other: bool | None):
-    """Layers that have a bias or none, whatever was asked for."""
+def with_fixed_biases(first_bias: bool | None, second_bias: bool | None):
+    """Return the option in which the layers have a bias or none, whatever is asked for."""
     return {
         "layers": lambda d, d_ff, bias: {
-            "W_1": nn.Linear(d, d_ff, bias=bias if one is None else one),
-            "W_2": nn.Linear(d_ff, d, bias=bias if other is None else other),
+            "W_1": nn.Linear(d, d_ff, bias=bias if first_bias is None else first_bias),
+            "W_2": nn.Linear(d_ff, d, bias=bias if second_bias is None else second_bias),
         }
     }
 
 
-def times_d_model(number: float) -> dict:
+def width_times(number: float) -> dict:
     return {"width": lambda d, d_ff: round(number * d) if d_ff is None else d_ff}
 
 
-def another_activation(function) -> dict:
+def with_default(function) -> dict:
     return {"default": function}
 
 
@@ -120,8 +120,8 @@ EXERCISE = exercise(
             row("n=3 d_model=3", batch=(2,)),
         ),
         CASES.criterion("another activation", 1).on(
-            activated(FEED, "relu"),
-            activated(row("n=3 d_model=7", batch=(2,)), "silu"),
+            with_activation(FEED, "relu"),
+            with_activation(row("n=3 d_model=7", batch=(2,)), "silu"),
         ),
         CASES.criterion("bias=False leaves both biases out", 1).on(
             FEED.but(options={"bias": False}),
@@ -141,7 +141,7 @@ EXERCISE = exercise(
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        feeding,
+        compose_feed_forward,
         mistakes.NO_SUPER_INIT,
         mistakes.LAYERS_HIDDEN.said(
             "Your module has no parameters. Layers in a plain list or dict, or made anew in "
@@ -152,17 +152,17 @@ EXERCISE = exercise(
             between them.""").by(bend=lambda self, hidden: hidden),
         mistake("""ReLU in place of GELU
             Unless another activation is given it is the GELU, `F.gelu`. You use the ReLU, as the
-            paper of 2017 did.""").by(another_activation(F.relu)),
+            paper of 2017 did.""").by(with_default(F.relu)),
         mistake("""an approximation of the GELU
             You use an approximation of the GELU: by tanh, as GPT-2 does, which is off by up to
             0.0005, or by x·σ(1.702x), off by up to 0.02. Here it is the exact one, x·Φ(x):
             `F.gelu(x)`.""")
-        .by(another_activation(lambda x: F.gelu(x, approximate="tanh")))
-        .by(another_activation(lambda x: x * (1.702 * x).sigmoid())),
+        .by(with_default(lambda x: F.gelu(x, approximate="tanh")))
+        .by(with_default(lambda x: x * (1.702 * x).sigmoid())),
         mistake("""another function in place of GELU
             Unless another activation is given it is the GELU, x·Φ(x): `F.gelu`.""")
-        .by(another_activation(torch.tanh))
-        .by(*map(another_activation, (torch.sigmoid, F.silu, F.elu, F.softplus, F.leaky_relu))),
+        .by(with_default(torch.tanh))
+        .by(*map(with_default, (torch.sigmoid, F.silu, F.elu, F.softplus, F.leaky_relu))),
         mistake("""the argument activation is ignored
             Your layer bends by the GELU whatever `activation` says. Keep the function in `__init__`
             and call it in `forward`.""").by(keep=lambda activation, default: default),
@@ -193,10 +193,10 @@ EXERCISE = exercise(
         .by(width=lambda d_model, d_ff: d_model),
         mistake("""another width where d_ff is left out
             Unless d_ff is given, the hidden layer has 4·d_model units.""")
-        .by(times_d_model(1))
-        .by(times_d_model(2))
+        .by(width_times(1))
+        .by(width_times(2))
         .by(width=lambda d_model, d_ff: 2048 if d_ff is None else d_ff)
-        .by_any(times_d_model, (1, 2, 3, 8)),
+        .by_any(width_times, (1, 2, 3, 8)),
         mistake("""d_ff is taken for a factor
             You make d_ff · d_model hidden units. d_ff is their number.
         """).by(width=lambda d_model, d_ff: d_model * (4 if d_ff is None else d_ff)),
@@ -227,12 +227,12 @@ EXERCISE = exercise(
         mistake("""bias is not handed on to both layers
             A layer has a bias with `bias=False`, or none with `bias=True`, the default. Both go by
             it: `nn.Linear(…, bias=bias)`.""")
-        .by(biased(True, True))
-        .by(biased(False, False))
-        .by(biased(None, True))
-        .by(biased(True, None))
-        .by(biased(None, False))
-        .by(biased(False, None)),
+        .by(with_fixed_biases(True, True))
+        .by(with_fixed_biases(False, False))
+        .by(with_fixed_biases(None, True))
+        .by(with_fixed_biases(True, None))
+        .by(with_fixed_biases(None, False))
+        .by(with_fixed_biases(False, None)),
         mistake("""the biases are there and not used
             Your layers have biases, but you multiply by their weights alone. Call the layer,
             `self.W_1(x)`, which adds its bias too.""")

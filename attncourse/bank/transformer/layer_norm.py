@@ -18,24 +18,24 @@ BY_HAND = Case((tensor([[1, 3], [-3, 5], [5, 7]]), tensor([1, 10])), {"eps": 1.0
 SEQUENCES = row("d=7", batch=(5,))
 
 
-def bias_alone(rng: Rng, *shape: int, **options) -> Case:
-    """No gain, which is not a gain of 0."""
-    named = {"bias": uniform_values(rng, shape[-1])} | options
-    return Case((uniform_values(rng, *shape),), named, note="no gain")
+def bias_only_case(rng: Rng, *shape: int, **options) -> Case:
+    """Return a case without a gain, which is not a gain of 0."""
+    arguments = {"bias": uniform_values(rng, shape[-1])} | options
+    return Case((uniform_values(rng, *shape),), arguments, note="no gain")
 
 
 # --- decisions and mistakes ----------------------------------------------------------------------
 
 
-def mean(x):
+def mean_of_row(x):
     return x.mean(-1, keepdim=True)
 
 
 @composition
-def norming(
-    centre=mean,
+def compose_layer_norm(
+    centre=mean_of_row,
     around=lambda x, centred: centred,
-    average=mean,
+    average=mean_of_row,
     spread=lambda x, variance: variance,
     power=lambda variance, eps: (variance + eps).sqrt(),
     small=lambda eps: eps,
@@ -46,46 +46,46 @@ def norming(
     read=lambda x: x,
     back=lambda normed, x: normed,
 ):
-    """``layer_norm`` made of decisions; ``around`` is what the variance is the mean square of."""
+    """Return ``layer_norm`` made of decisions; the variance is the mean square of ``around``."""
 
     def layer_norm(x, gain=None, bias=None, eps=1e-5):
         gain, bias = roles(gain, bias)
-        given, x = x, read(x)
+        original, x = x, read(x)
         centred = x - centre(x)
         variance = spread(x, average(around(x, centred).square()))
-        x = back(divide(centred, power(variance, small(eps))), given)
+        x = back(divide(centred, power(variance, small(eps))), original)
         return shift(scale(x, gain, bias), gain, bias)
 
     return layer_norm
 
 
-def over(*axes: int):
-    """Mean and variance over these axes."""
+def average_over(*axes: int):
+    """Return the options with mean and variance over these axes."""
 
-    def averaged(x):
+    def average(x):
         return x.mean(axes, keepdim=True)
 
-    return {"centre": averaged, "average": averaged}
+    return {"centre": average, "average": average}
 
 
-def over_each_sequence() -> dict:
-    """Mean and variance over the last two axes, or over the only one."""
+def average_over_sequence() -> dict:
+    """Return the options with mean and variance over the last two axes, or the only one."""
 
-    def averaged(x):
+    def average(x):
         return x.mean((-2, -1) if x.ndim > 1 else -1, keepdim=True)
 
-    return {"centre": averaged, "average": averaged}
+    return {"centre": average, "average": average}
 
 
-def of_all(x):
+def mean_of_all(x):
     return x.mean()
 
 
-def unbiased(squares):
+def unbiased_variance(squares):
     return squares.sum(-1, keepdim=True) / (squares.shape[-1] - 1)
 
 
-def outside(number: float) -> dict:
+def with_fixed_eps(number: float) -> dict:
     return {"small": lambda eps: number}
 
 
@@ -115,7 +115,7 @@ EXERCISE = exercise(
                     SEQUENCES.but(arguments=BOTH),
                     SEQUENCES.but(arguments=GAIN, note="no bias"),
                 )(rng),
-                bias_alone(rng, 5, 7),
+                bias_only_case(rng, 5, 7),
             ]
         ),
         Criterion("eps inside the root", 2).on(
@@ -144,26 +144,26 @@ EXERCISE = exercise(
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        norming,
+        compose_layer_norm,
         mistake("""unbiased variance
             You divide the sum of squares by d − 1, as `x.var(-1)` and `x.std(-1)` do. A norm
-            divides by d: `x.var(-1, unbiased=False)`.""").by(average=unbiased),
+            divides by d: `x.var(-1, unbiased=False)`.""").by(average=unbiased_variance),
         mistake("""the norm runs over the sequence
             You take mean and variance of a feature over the tokens, so a token's output depends on
             the others. Each row is normalised by itself: axis −1.""")
-        .by(over(-2))
-        .by(over(0))
-        .by(over(1))
-        .by(centre=over(-2)["centre"])
-        .by(average=over(-2)["average"]),
+        .by(average_over(-2))
+        .by(average_over(0))
+        .by(average_over(1))
+        .by(centre=average_over(-2)["centre"])
+        .by(average=average_over(-2)["average"]),
         mistake("""one mean and variance for all rows
             You take a mean, a variance or both for many rows at once: all of the array, or all of a
             sequence. Every row has its own: `dim=-1, keepdim=True`.""")
-        .by(centre=of_all, average=of_all)
-        .by(over(-2, -1))
-        .by(over_each_sequence())
-        .by(centre=of_all)
-        .by(average=of_all),
+        .by(centre=mean_of_all, average=mean_of_all)
+        .by(average_over(-2, -1))
+        .by(average_over_sequence())
+        .by(centre=mean_of_all)
+        .by(average=mean_of_all),
         mistake("""eps outside the root
             You add eps to the standard deviation. It is added to the variance, under the root:
             `(variance + eps).sqrt()`.""")
@@ -180,8 +180,8 @@ EXERCISE = exercise(
         """).by(small=lambda eps: 0),
         mistake("""another eps
             You add a fixed number where the argument `eps` belongs.""")
-        .by(outside(1e-5))
-        .by_any(outside, (1e-12, 1e-8, 1e-6, 1e-5, 1e-3)),
+        .by(with_fixed_eps(1e-5))
+        .by_any(with_fixed_eps, (1e-12, 1e-8, 1e-6, 1e-5, 1e-3)),
         mistake("""divided by the variance
             You divide by the variance itself. It is its root, the standard deviation, that has the
             unit of x.""").by(power=lambda variance, eps: variance + eps),
@@ -192,15 +192,15 @@ EXERCISE = exercise(
             The mean is left in x, or in what you divide by, or in both, which is another norm,
             RMSNorm. Subtract each row's mean first, and use what is left in both places.""")
         .by(centre=lambda x: 0)
-        .by(centre=lambda x: 0, around=lambda x, centred: x - mean(x))
+        .by(centre=lambda x: 0, around=lambda x, centred: x - mean_of_row(x))
         .by(around=lambda x, centred: x),
         mistake("""the mean is taken off behind the division
             You divide x, and take the mean that it had before off the quotient. Take it off first:
             (x − mean) / √(variance + eps).
         """).by(
             centre=lambda x: 0,
-            around=lambda x, centred: x - mean(x),
-            back=lambda normed, x: normed - mean(x),
+            around=lambda x, centred: x - mean_of_row(x),
+            back=lambda normed, x: normed - mean_of_row(x),
         ),
         mistake("""the mean is subtracted, and nothing divided
             Your rows have mean 0 and the size that they came with. Divide by the standard
@@ -260,7 +260,9 @@ EXERCISE = exercise(
         mistake("""the variance as a difference of squares
             The mean of the squares less the square of the mean is the variance on paper. In rows
             far from 0 both are large, and the digits that tell them apart are lost: subtract the
-            mean first.""").by(spread=lambda x, variance: mean(x.square()) - mean(x).square()),
+            mean first.""").by(
+            spread=lambda x, variance: mean_of_row(x.square()) - mean_of_row(x).square()
+        ),
         mistake("""computed in float32
             You turn x into float32, which keeps seven digits of float64. Stay in the dtype of
             x.""")
@@ -271,9 +273,9 @@ EXERCISE = exercise(
             move with x, and the gradient has to know.""")
         .by(power=lambda variance, eps: (variance.detach() + eps).sqrt())
         .by(
-            centre=lambda x: mean(x).detach(),
+            centre=lambda x: mean_of_row(x).detach(),
             power=lambda variance, eps: (variance.detach() + eps).sqrt(),
         )
-        .by(centre=lambda x: mean(x).detach()),
+        .by(centre=lambda x: mean_of_row(x).detach()),
     ),
 )

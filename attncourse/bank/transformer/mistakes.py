@@ -9,7 +9,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from attncourse import transformer
-from attncourse.bank.transformer.cases import OUTPUTS, POST, trained
+from attncourse.bank.transformer.cases import OUTPUTS, POST, dropout_cases
 from attncourse.checks import callers
 from attncourse.checks.exercise import Criterion
 from attncourse.checks.writing import decisions, mistakes
@@ -19,79 +19,79 @@ from attncourse.checks.writing.recipes import Recipe, Way, mistake
 from attncourse.multihead import MultiHeadAttention
 
 
-def before(x, branch, norm, first):
+def norm_before_branch(x, branch, norm, first):
     return x + branch(norm(x))
 
 
-def after(x, branch, norm, first):
+def norm_after_sum(x, branch, norm, first):
     return norm(x + branch(x))
 
 
-def norm_and_branch(x, branch, norm, first):
+def branch_of_normed(x, branch, norm, first):
     return branch(norm(x))
 
 
-def branch_and_norm(x, branch, norm, first):
+def norm_of_branch(x, branch, norm, first):
     return norm(branch(x))
 
 
-def behind_the_norm(x, branch, norm, first):
+def add_to_normed(x, branch, norm, first):
     return norm(x) + branch(norm(x))
 
 
-def twice_after_norm(x, branch, norm, first):
+def twice_branch_of_normed(x, branch, norm, first):
     return 2 * branch(norm(x))
 
 
-def twice_before_norm(x, branch, norm, first):
+def norm_of_twice_branch(x, branch, norm, first):
     return norm(2 * branch(x))
 
 
-def in_turn(x, steps):
+def run_in_turn(x, steps):
     for step in steps:
         x = step(x)
     return x
 
 
-def all_at_once(x, steps):
+def run_side_by_side(x, steps):
     return x + sum(step(x) - x for step in steps)
 
 
-def last_two_at_once(x, steps):
-    """The last branch reads what the one before it read, and is added to what that returned."""
-    read = in_turn(x, steps[:-2])
+def drop_sum_of_branches(x, steps):
+    """Return the sum of branches side by side, with one dropout on it."""
+    return x + drop_output(steps[0].func.__self__, run_side_by_side(x, steps) - x)
+
+
+def run_last_two_side_by_side(x, steps):
+    """Return the stream after a last branch that reads what the one before it read."""
+    read = run_in_turn(x, steps[:-2])
     block, (_, branch, norm, _) = steps[-1].func.__self__, steps[-1].args
-    so_far = steps[-2](read)
-    return so_far + branch(norm(read)) if block.pre_norm else norm(so_far + branch(read))
+    stream = steps[-2](read)
+    return stream + branch(norm(read)) if block.pre_norm else norm(stream + branch(read))
 
 
-def dropped_at_once(x, steps):
-    """Branches side by side, and one dropout on their sum."""
-    return x + dropped(steps[0].func.__self__, all_at_once(x, steps) - x)
-
-
-def from_the_first_input(x, branch, norm, first):
-    return first + branch(norm(x))
-
-
-def normed_from_the_first_input(x, branch, norm, first):
-    return norm(first + branch(x))
-
-
-def reading_the_first_input(x, branch, norm, first):
+def read_normed_first_input(x, branch, norm, first):
     return x + branch(norm(first))
 
 
-def normed_reading_the_first_input(x, branch, norm, first):
+def read_first_input(x, branch, norm, first):
     return norm(x + branch(first))
 
 
-def normed_twice(x, branch, norm, first):
+def add_to_first_input(x, branch, norm, first):
+    return first + branch(norm(x))
+
+
+def norm_sum_with_first_input(x, branch, norm, first):
+    return norm(first + branch(x))
+
+
+def norm_before_and_after(x, branch, norm, first):
     return norm(x + branch(norm(x)))
 
 
-def of_a_part_normed(query, key, value):
-    """Pre-norm in which the norm falls on some of what attention reads only."""
+def norm_some_inputs(query, key, value):
+    """Return a pre-norm step in which the norm falls on some of attention's inputs only."""
 
     def step(x, branch, norm, first):
         read = [norm(x) if part else x for part in (query, key, value)]
@@ -100,49 +100,51 @@ def of_a_part_normed(query, key, value):
     return step
 
 
-def dropped(self, output):
+def drop_output(self, output):
     return F.dropout(output, self.rate, self.training)
 
 
-def hidden_dropped(self, x):
-    """The feed-forward layer, dropout on its hidden units."""
+def drop_hidden_units(self, x):
+    """Return the feed-forward layer's output, with dropout on its hidden units."""
     layer = self.feed_forward
-    return layer.W_2(dropped(self, layer.activation(layer.W_1(x))))
+    return layer.W_2(drop_output(self, layer.activation(layer.W_1(x))))
 
 
-def read_dropped(attention):
-    """Dropout on what self-attention reads."""
-    return lambda self, x, mask: getattr(self, attention)(dropped(self, x), mask=mask)
+def drop_attention_input(attention):
+    """Return self-attention with dropout on what it reads."""
+    return lambda self, x, mask: getattr(self, attention)(drop_output(self, x), mask=mask)
 
 
-def sums_dropped(x, steps):
-    """Dropout falls on every sum, in post-norm before its norm."""
+def drop_every_sum(x, steps):
+    """Return the stream with dropout on every sum, in post-norm before its norm."""
     for step in steps:
         block, (_, branch, norm, _) = step.func.__self__, step.args
         if block.pre_norm:
-            x = dropped(block, x + branch(norm(x)))
+            x = drop_output(block, x + branch(norm(x)))
         else:
-            x = norm(dropped(block, x + branch(x)))
+            x = norm(drop_output(block, x + branch(x)))
     return x
 
 
-def sums_dropped_where(pre_norm: bool) -> Way:
+def drop_sums_where(pre_norm: bool) -> Way:
     """Return the options in which dropout falls on the sums in pre-norm alone, or in post-norm."""
 
     def walk(x, steps):
         block = steps[0].func.__self__
-        return sums_dropped(x, steps) if block.pre_norm == pre_norm else in_turn(x, steps)
+        return drop_every_sum(x, steps) if block.pre_norm == pre_norm else run_in_turn(x, steps)
 
     def drop(self, output):
-        return output if self.pre_norm == pre_norm else dropped(self, output)
+        return output if self.pre_norm == pre_norm else drop_output(self, output)
 
     return {"walk": walk, "drop": drop}
 
 
-def dropped_only_where(pre_norm: bool) -> Way:
+def drop_branches_where(pre_norm: bool) -> Way:
     """Return the option in which the branches are dropped in pre-norm alone, or in post-norm."""
     return {
-        "drop": lambda self, output: dropped(self, output) if self.pre_norm == pre_norm else output
+        "drop": lambda self, output: (
+            drop_output(self, output) if self.pre_norm == pre_norm else output
+        )
     }
 
 
@@ -155,12 +157,12 @@ def decoder_layers(d_model, n_heads, d_ff):
     }
 
 
-def way_into_the_stream(number, pre_norm, usual, odd, bare):
+def step_of_branch(number, pre_norm, usual, odd, bare):
     """Return how this branch's output is put into the stream."""
     if own_way := odd(number):
         return own_way[not pre_norm]
     if bare(number):
-        return norm_and_branch if pre_norm else branch_and_norm
+        return branch_of_normed if pre_norm else norm_of_branch
     return usual
 
 
@@ -183,24 +185,24 @@ def block_class(
     sizes=lambda d_model, n_heads, d_ff: (d_model, n_heads, d_ff),
     hold=decisions.assigned,
     pick=lambda pre_norm: pre_norm,
-    pre=before,
-    post=after,
+    pre=norm_before_branch,
+    post=norm_after_sum,
     bare=lambda number: False,
     odd=lambda number: None,
     unnormed=lambda number: False,
     norms=lambda names: names,
-    drop=dropped,
+    drop=drop_output,
     spared=lambda number: False,
     take=lambda self, x: x,
-    walk=in_turn,
+    walk=run_in_turn,
     finish=lambda self, x: x,
 ):
-    """A block made of decisions.
+    """Return a block's class made of decisions.
 
-    ``branches(self, *given)`` are its branches in order, ``pre`` and ``post`` how one is put into
-    the stream, ``odd`` how else one of them is, by pre-norm and post-norm; ``bare`` which lack a
-    residual, ``unnormed`` a norm and ``spared`` dropout, ``drop`` what becomes of an output,
-    ``walk`` how they follow each other.
+    ``branches(self, *inputs)`` are its branches in order, ``pre`` and ``post`` how one is put
+    into the stream, ``odd`` how else one of them is, by pre-norm and post-norm; ``bare`` which
+    lack a residual, ``unnormed`` a norm and ``spared`` dropout, ``drop`` what becomes of an
+    output, ``walk`` how they follow each other.
     """
 
     class Block(nn.Module):
@@ -209,27 +211,27 @@ def block_class(
             self.pre_norm, self.rate = pick(pre_norm), dropout
             hold(self, layers(*sizes(d_model, n_heads, d_ff)))
 
-        def run(self, x, *given):
+        def run(self, x, *args):
             usual = pre if self.pre_norm else post
             x = take(self, x)
-            own = branches(self, *given)
-            named = norms([f"norm_{i + 1}" for i in range(len(own))])
+            own_branches = branches(self, *args)
+            norm_names = norms([f"norm_{i + 1}" for i in range(len(own_branches))])
             steps = [
                 partial(
-                    self.one,
-                    way_into_the_stream(number, self.pre_norm, usual, odd, bare),
-                    branch if spared(number) else partial(self.dropping, branch),
+                    self.step_into_stream,
+                    step_of_branch(number, self.pre_norm, usual, odd, bare),
+                    branch if spared(number) else partial(self.branch_with_dropout, branch),
                     nn.Identity() if unnormed(number) else getattr(self, norm),
                     x,
                 )
-                for number, (branch, norm) in enumerate(zip(own, named, strict=True))
+                for number, (branch, norm) in enumerate(zip(own_branches, norm_names, strict=True))
             ]
             return finish(self, walk(x, steps))
 
-        def dropping(self, branch, *read):
+        def branch_with_dropout(self, branch, *read):
             return drop(self, branch(*read))
 
-        def one(self, step, branch, norm, first, x):
+        def step_into_stream(self, step, branch, norm, first, x):
             return step(x, branch, norm, first)
 
     Block.forward = FORWARD_METHODS[name]
@@ -242,39 +244,43 @@ def causal(self, x):
     return torch.ones(n, n, dtype=torch.bool).tril()
 
 
-def with_sizes(**changed):
-    """Sizes of which some are others."""
+def with_other_sizes(**changed):
+    """Return the option that changes some of the sizes."""
 
     def sizes(d_model, n_heads, d_ff):
-        own = {"d_model": d_model, "n_heads": n_heads, "d_ff": d_ff}
-        return tuple({**own, **{n: make(**own) for n, make in changed.items()}}.values())
+        right_sizes = {"d_model": d_model, "n_heads": n_heads, "d_ff": d_ff}
+        return tuple(
+            {**right_sizes, **{n: make(**right_sizes) for n, make in changed.items()}}.values()
+        )
 
     return {"sizes": sizes}
 
 
-def library_norms(layers):
-    """The layers, with PyTorch's norms in place of ours."""
+def with_library_norms(layers):
+    """Return the layers with PyTorch's norms in place of ours."""
 
-    def made_of(d_model, n_heads, d_ff):
-        own = layers(d_model, n_heads, d_ff)
-        return {n: nn.LayerNorm(d_model) if "norm" in n else one for n, one in own.items()}
+    def other_layers(d_model, n_heads, d_ff):
+        right_layers = layers(d_model, n_heads, d_ff)
+        return {
+            n: nn.LayerNorm(d_model) if "norm" in n else layer for n, layer in right_layers.items()
+        }
 
-    return {"layers": made_of}
+    return {"layers": other_layers}
 
 
-def one_norm(layers):
-    """One norm under all names."""
+def with_one_norm(layers):
+    """Return the layers with one norm under all names."""
 
-    def made_of(d_model, n_heads, d_ff):
-        own = layers(d_model, n_heads, d_ff)
-        return {n: own["norm_1"] if "norm" in n else one for n, one in own.items()}
+    def other_layers(d_model, n_heads, d_ff):
+        right_layers = layers(d_model, n_heads, d_ff)
+        return {
+            n: right_layers["norm_1"] if "norm" in n else layer for n, layer in right_layers.items()
+        }
 
-    return {"layers": made_of}
+    return {"layers": other_layers}
 
 
 SUM = "`x + self.dropout(branch)`"
-
-READING_THE_FIRST_INPUT = (reading_the_first_input, normed_reading_the_first_input)
 
 ENCODER_BRANCHES = ("attention", "feed-forward")
 DECODER_BRANCHES = ("self-attention", "cross-attention", "feed-forward")
@@ -288,7 +294,7 @@ def other_orders(branches: tuple[str, ...]) -> Iterator[Recipe]:
     for order in list(permutations(range(len(branches))))[1:]:
         written = ", ".join(branches[i] for i in order)
         by_use = {"norms": lambda names, o=order: [names[o.index(i)] for i in range(len(o))]}
-        walk = {"walk": lambda x, steps, o=order: in_turn(x, [steps[i] for i in o])}
+        walk = {"walk": lambda x, steps, o=order: run_in_turn(x, [steps[i] for i in o])}
         yield (
             mistake(f"""the branches in another order: {written}
                 You take the branches in the order {written}. It is {", ".join(branches)}.""")
@@ -336,12 +342,12 @@ def of_the_residual(branches: tuple[str, ...]) -> tuple[Recipe, ...]:
         mistake("""the residual is missing
             A branch's output takes the place of x. It is to be added to what the branch read: x +
             branch(…), for every branch.""")
-        .by(pre=norm_and_branch, post=branch_and_norm)
-        .by(pre=norm_and_branch)
-        .by(post=branch_and_norm)
+        .by(pre=branch_of_normed, post=norm_of_branch)
+        .by(pre=branch_of_normed)
+        .by(post=norm_of_branch)
         .by(*({"bare": lambda number, i=i: number == i} for i in range(len(branches))))
-        .by(*in_one_place(branches, (norm_and_branch, after)))
-        .by(*in_one_place(branches, (before, branch_and_norm))),
+        .by(*in_one_place(branches, (branch_of_normed, norm_after_sum)))
+        .by(*in_one_place(branches, (norm_before_branch, norm_of_branch))),
         mistake("""x += changes what was handed over
             `x += …` writes into the caller's x, which then holds other numbers, and gradients may
             fail. Write `x = x + …`, which makes a new tensor.""")
@@ -351,37 +357,41 @@ def of_the_residual(branches: tuple[str, ...]) -> tuple[Recipe, ...]:
             You normalise x and then add the branch to the normalised x. The stream itself is not
             normalised in pre-norm: x + branch(norm(x)), with the x from before the norm.
         """)
-        .by(pre=behind_the_norm)
-        .by(*in_one_place(branches, (behind_the_norm, after))),
+        .by(pre=add_to_normed)
+        .by(*in_one_place(branches, (add_to_normed, norm_after_sum))),
         mistake("""a branch is added to itself
             You keep what the branch returns under the name of the stream, and then add the stream:
             it is the branch's output twice. Add what the branch *read*, x + branch(…), under a name
             that still has it.""")
-        .by(pre=twice_after_norm, post=twice_before_norm)
-        .by(pre=twice_after_norm)
-        .by(post=twice_before_norm)
-        .by(*in_one_place(branches, (twice_after_norm, twice_before_norm)))
-        .by(*in_one_place(branches, (twice_after_norm, after)))
-        .by(*in_one_place(branches, (before, twice_before_norm))),
+        .by(pre=twice_branch_of_normed, post=norm_of_twice_branch)
+        .by(pre=twice_branch_of_normed)
+        .by(post=norm_of_twice_branch)
+        .by(*in_one_place(branches, (twice_branch_of_normed, norm_of_twice_branch)))
+        .by(*in_one_place(branches, (twice_branch_of_normed, norm_after_sum)))
+        .by(*in_one_place(branches, (norm_before_branch, norm_of_twice_branch))),
         mistake("""normalised before the sum, not after it
             In post-norm you normalise before you add: what the branch returns, x, or both x and
             what the branch reads. The norm comes after the addition: norm(x + branch(x)).""")
         .by(post=lambda x, branch, norm, first: x + norm(branch(x)))
         .by(post=lambda x, branch, norm, first: norm(x) + branch(x))
         .by(post=lambda x, branch, norm, first: norm(x) + branch(norm(x)))
-        .by(*in_one_place(branches, (before, lambda x, branch, norm, first: x + norm(branch(x))))),
+        .by(
+            *in_one_place(
+                branches, (norm_before_branch, lambda x, branch, norm, first: x + norm(branch(x)))
+            )
+        ),
         mistake("""the norm behind the branch in pre-norm
             With pre_norm=True you normalise what a branch returns. What it reads is normalised: x +
             branch(norm(x)).""").by(pre=lambda x, branch, norm, first: x + norm(branch(x))),
         mistake("""every residual from the block's first input
             You add a later branch to the x that came into the block, and what earlier branches
             added is lost. Each is added to what it read, the x so far.""")
-        .by(pre=from_the_first_input, post=normed_from_the_first_input)
-        .by(pre=from_the_first_input)
-        .by(post=normed_from_the_first_input)
-        .by(*in_one_place(branches, (from_the_first_input, normed_from_the_first_input))[1:])
-        .by(*in_one_place(branches, (from_the_first_input, after))[1:])
-        .by(*in_one_place(branches, (before, normed_from_the_first_input))[1:]),
+        .by(pre=add_to_first_input, post=norm_sum_with_first_input)
+        .by(pre=add_to_first_input)
+        .by(post=norm_sum_with_first_input)
+        .by(*in_one_place(branches, (add_to_first_input, norm_sum_with_first_input))[1:])
+        .by(*in_one_place(branches, (add_to_first_input, norm_after_sum))[1:])
+        .by(*in_one_place(branches, (norm_before_branch, norm_sum_with_first_input))[1:]),
     )
 
 
@@ -402,8 +412,8 @@ def of_the_norms(layers, branches: tuple[str, ...]) -> tuple[Recipe, ...]:
             In pre-norm your norm falls on the queries alone, or leaves one of query, key and value
             out. Self-attention reads one thing, norm(x), for all three.""").by(
             *(
-                {"odd": lambda number, s=step: None if number else (s, after)}
-                for step in map(of_a_part_normed, (1, 0, 1, 0), (0, 1, 1, 1), (0, 1, 0, 0))
+                {"odd": lambda number, s=step: None if number else (s, norm_after_sum)}
+                for step in map(norm_some_inputs, (1, 0, 1, 0), (0, 1, 1, 1), (0, 1, 0, 0))
             )
         ),
         mistake("""a norm is missing
@@ -419,10 +429,10 @@ def of_the_norms(layers, branches: tuple[str, ...]) -> tuple[Recipe, ...]:
         mistake("""normalised twice
             You normalise before the branch and after the sum. A block does one of the two: pre_norm
             says which.""")
-        .by(pre=normed_twice, post=normed_twice)
-        .by(pre=normed_twice)
-        .by(post=normed_twice)
-        .by(*in_one_place(branches, (normed_twice, normed_twice))),
+        .by(pre=norm_before_and_after, post=norm_before_and_after)
+        .by(pre=norm_before_and_after)
+        .by(post=norm_before_and_after)
+        .by(*in_one_place(branches, (norm_before_and_after, norm_before_and_after))),
         at_the_end,
         mistake("""a norm at the wrong branch
             `norm_1` belongs to the first branch, `norm_2` to the second, and so on. You exchange
@@ -438,10 +448,10 @@ def of_the_norms(layers, branches: tuple[str, ...]) -> tuple[Recipe, ...]:
         ),
         mistake("""one norm shared by all branches
             Your norms are one and the same layer under several names. Each branch needs one of its
-            own: call `LayerNorm(d_model)` once for each.""").by(one_norm(layers)),
+            own: call `LayerNorm(d_model)` once for each.""").by(with_one_norm(layers)),
         mistake("""PyTorch's norm, with other names
             `nn.LayerNorm` calls its parameters weight and bias, and the check puts in gain and
-            bias. Use `LayerNorm`, which is given above.""").by(library_norms(layers)),
+            bias. Use `LayerNorm`, which is given above.""").by(with_library_norms(layers)),
     )
 
 
@@ -451,38 +461,40 @@ def of_the_order(branches: tuple[str, ...]) -> tuple[Recipe, ...]:
         mistake("""branches side by side
             You compute branches side by side, from the same x, and add them all. Here they come one
             after the other: each reads what those before it have added.""")
-        .by(walk=all_at_once)
-        .by(walk=dropped_at_once, drop=lambda self, output: output)
-        .by(*in_one_place(branches, READING_THE_FIRST_INPUT)[1:])
+        .by(walk=run_side_by_side)
+        .by(walk=drop_sum_of_branches, drop=lambda self, output: output)
+        .by(*in_one_place(branches, (read_normed_first_input, read_first_input))[1:])
     )
     if branches == DECODER_BRANCHES:
-        side_by_side = side_by_side.by(walk=last_two_at_once).by(
-            pre=reading_the_first_input, post=normed_reading_the_first_input
+        side_by_side = side_by_side.by(walk=run_last_two_side_by_side).by(
+            pre=read_normed_first_input, post=read_first_input
         )
     return (
         side_by_side,
         *other_orders(branches),
         mistake("""no feed-forward layer
             You have it and do not use it. Every token goes through it after attention, with a
-            residual and a norm of its own.""").by(walk=lambda x, steps: in_turn(x, steps[:-1])),
+            residual and a norm of its own.""").by(
+            walk=lambda x, steps: run_in_turn(x, steps[:-1])
+        ),
     )
 
 
 OF_THE_SIZES = (
     mistake("""d_ff is ignored
         Your hidden layer has the same width whatever d_ff says. Hand it on:
-        `FeedForward(d_model, d_ff)`.""").by(with_sizes(d_ff=lambda d_ff, **_: None)),
+        `FeedForward(d_model, d_ff)`.""").by(with_other_sizes(d_ff=lambda d_ff, **_: None)),
     mistake("""another width where d_ff is left out
         Without d_ff the hidden layer is 4·d_model wide. `FeedForward` knows that: hand d_ff on
         as it is, also when it is None.""")
-    .by(with_sizes(d_ff=lambda d_ff, d_model, **_: d_ff or d_model))
-    .by(with_sizes(d_ff=lambda d_ff, d_model, **_: d_ff or 2 * d_model))
-    .by(with_sizes(d_ff=lambda d_ff, **_: d_ff or 2048)),
+    .by(with_other_sizes(d_ff=lambda d_ff, d_model, **_: d_ff or d_model))
+    .by(with_other_sizes(d_ff=lambda d_ff, d_model, **_: d_ff or 2 * d_model))
+    .by(with_other_sizes(d_ff=lambda d_ff, **_: d_ff or 2048)),
     mistake("""n_heads is ignored
         Your attention has the same number of heads whatever n_heads says. Hand it on:
         `MultiHeadAttention(d_model, n_heads)`.""")
-    .by(with_sizes(n_heads=lambda **_: 1))
-    .by(with_sizes(n_heads=lambda d_model, **_: d_model)),
+    .by(with_other_sizes(n_heads=lambda **_: 1))
+    .by(with_other_sizes(n_heads=lambda d_model, **_: d_model)),
 )
 
 
@@ -494,7 +506,7 @@ def of_the_dropout(number_of_branches: int, reads: Way) -> tuple[Recipe, ...]:
             loses that share of its numbers before it is added: {SUM}, with an
             `nn.Dropout(dropout)`.""")
         .by(drop=lambda self, output: output)
-        .by(*(dropped_only_where(pre_norm) for pre_norm in (True, False))),
+        .by(*(drop_branches_where(pre_norm) for pre_norm in (True, False))),
         mistake(f"""dropout on some of the branches
             One branch loses numbers and another does not. In training dropout falls on what every
             branch returns: {SUM} each time.""")
@@ -504,8 +516,8 @@ def of_the_dropout(number_of_branches: int, reads: Way) -> tuple[Recipe, ...]:
         mistake(f"""a second dropout inside a branch
             Numbers are dropped within a branch, too: of what it reads, or of its hidden units. Here
             dropout falls once on each branch, on what it returns: {SUM}.""")
-        .by(feed=lambda self, x: self.feed_forward(dropped(self, x)))
-        .by(feed=hidden_dropped)
+        .by(feed=lambda self, x: self.feed_forward(drop_output(self, x)))
+        .by(feed=drop_hidden_units)
         .by(reads),
         mistake("""dropout stays on in eval()
             Your block is still random after `eval()`. `nn.Dropout` knows the mode; `F.dropout(x,
@@ -514,16 +526,16 @@ def of_the_dropout(number_of_branches: int, reads: Way) -> tuple[Recipe, ...]:
         mistake(f"""dropout of the stream
             Your dropout falls on x itself, or on the sum. It belongs to the branch alone, before it
             is added: {SUM}. What is in the stream stays.""")
-        .by(finish=dropped, drop=lambda self, output: output)
-        .by(take=dropped, drop=lambda self, output: output)
-        .by(finish=dropped)
-        .by(take=dropped)
-        .by(walk=sums_dropped, drop=lambda self, output: output)
-        .by(sums_dropped_where(True), sums_dropped_where(False))
+        .by(finish=drop_output, drop=lambda self, output: output)
+        .by(take=drop_output, drop=lambda self, output: output)
+        .by(finish=drop_output)
+        .by(take=drop_output)
+        .by(walk=drop_every_sum, drop=lambda self, output: output)
+        .by(drop_sums_where(True), drop_sums_where(False))
         .by(
             drop=lambda self, output: output,
-            walk=lambda x, steps: in_turn(
-                x, [lambda y, s=s: dropped(s.func.__self__, s(y)) for s in steps]
+            walk=lambda x, steps: run_in_turn(
+                x, [lambda y, s=s: drop_output(s.func.__self__, s(y)) for s in steps]
             ),
         ),
         mistake("""dropout with the share that stays
@@ -558,8 +570,8 @@ def of_the_stream(layers, branches: tuple[str, ...], reads: Way) -> tuple[Recipe
 def of_the_mask(decision: str, attention: str, more) -> tuple[Recipe, ...]:
     """Return mistakes with the mask of a self-attention."""
 
-    def call(self, *given, **named):
-        return getattr(self, attention)(*given, **named)
+    def call(self, *args, **named):
+        return getattr(self, attention)(*args, **named)
 
     return (
         mistake(f"""the mask is ignored
@@ -604,9 +616,9 @@ def of_the_mask(decision: str, attention: str, more) -> tuple[Recipe, ...]:
 def dropout_criteria(
     points: int, name: str, table: CaseTable, plain: Row, state: Callable[..., State], *last: str
 ) -> tuple[Criterion, Criterion]:
-    """The criteria on a block's dropout: in training on each branch, after ``eval()`` on none.
+    """Return the criteria on dropout: in training on each branch, after ``eval()`` on none.
 
-    last: the layers that end the branches.
+    Those that are named last have it also behind them.
     """
 
     def rows(share: float, **more) -> list[Row]:
@@ -621,7 +633,7 @@ def dropout_criteria(
         )
     )
     in_evaluation = rows(0.3, use=callers.call_module_in_evaluation, note="after eval()")
-    added = trained(name, state, last)
+    added = dropout_cases(name, state, last)
     return (
         Criterion("dropout on each branch, in training", points).on(
             lambda rng: [*added(rng), *nothing_added(rng)]

@@ -8,15 +8,15 @@ from attncourse.checks.writing.recipes import made, mistake
 # --- decisions and mistakes ----------------------------------------------------------------------
 
 
-def from_1_on(step):
+def refuse_step_0(step):
     if not step >= 1:
         raise ValueError("steps count from 1")
     return step
 
 
 @composition
-def scheduling(
-    start=from_1_on,
+def compose_noam_schedule(
+    start=refuse_step_0,
     roles=lambda step, warmup: (step, warmup),
     size=lambda d_model: d_model**-0.5,
     rise=lambda step, warmup: step * warmup**-1.5,
@@ -25,7 +25,7 @@ def scheduling(
     join=lambda rise, fall, step, warmup: min(rise, fall),
     finish=lambda rate: rate,
 ):
-    """A ``noam_schedule`` made of decisions."""
+    """Return a ``noam_schedule`` made of decisions."""
 
     def noam_schedule(step, d_model, warmup):
         step, warmup = roles(start(step), warmup)
@@ -35,18 +35,18 @@ def scheduling(
     return noam_schedule
 
 
-def powers(exponent: float) -> dict:
+def width_to_the_power(exponent: float) -> dict:
     return {"size": lambda d_model: d_model**exponent}
 
 
-HALVED = {
+EXPONENTS_HALVED = {
     "size": lambda d_model: d_model**-1 / 2,
     "rise": lambda step, warmup: step * warmup**-3 / 2,
     "fall": lambda step, warmup: step**-1 / 2,
 }
 
 
-def asserting(step):
+def assert_step(step):
     assert step >= 1, "steps count from 1"
     return step
 
@@ -54,16 +54,16 @@ def asserting(step):
 BY_HAND = Case((1, 4, 4), note="d_model 4, warm-up 4: (1/2) · min(1, 1/8)")
 
 
-def schedules(*steps: float):
-    """Cases at these steps, as shares of a warm-up that is drawn."""
+def cases_at_steps(*steps: float):
+    """Return what makes cases at these steps, as shares of a warm-up that is drawn."""
 
     def cases(rng: Rng) -> list[Case]:
-        drawn = []
+        schedule_cases = []
         for share in steps:
             warmup = int(rng.integers(40, 4000))
             step = max(1, round(share * warmup))
-            drawn.append(Case((step, int(rng.integers(3, 800)), warmup)))
-        return drawn
+            schedule_cases.append(Case((step, int(rng.integers(3, 800)), warmup)))
+        return schedule_cases
 
     return cases
 
@@ -79,16 +79,16 @@ EXERCISE = exercise(
         Criterion("rises in proportion to the step", 2).on(
             lambda rng: [
                 BY_HAND,
-                *schedules(0.1, 0.5, 0.9)(rng),
+                *cases_at_steps(0.1, 0.5, 0.9)(rng),
                 Case((1, 512, 4000), note="the first step"),
                 Case((2, 512, 4000), note="the second step"),
             ]
         ),
         Criterion("its value at step warmup", 1).on(
-            lambda rng: [*schedules(1, 1)(rng), Case((1, 16, 1), note="a warm-up of 1")]
+            lambda rng: [*cases_at_steps(1, 1)(rng), Case((1, 16, 1), note="a warm-up of 1")]
         ),
         Criterion("then falls as 1/√step", 2).on(
-            lambda rng: [*schedules(1.2, 3, 50)(rng), once_more(BY_HAND)]
+            lambda rng: [*cases_at_steps(1.2, 3, 50)(rng), once_more(BY_HAND)]
         ),
         Criterion("a step below 1 is refused", 1).on(
             lambda rng: [
@@ -98,19 +98,19 @@ EXERCISE = exercise(
         ),
     ),
     mistakes=made(
-        scheduling,
+        compose_noam_schedule,
         mistake("""a step below 1 is not refused
             A step below 1 does not raise ValueError (an `assert` raises AssertionError). Steps
             count from 1: test it and `raise ValueError(…)`.""")
         .by(start=lambda step: step, fall=lambda step, warmup: max(step, 1) ** -0.5)
         .by(start=lambda step: step)
         .by(start=lambda step: max(step, 1))
-        .by(start=asserting)
-        .by(start=lambda step: from_1_on(step or 1))
-        .by(start=lambda step: from_1_on(abs(step))),
+        .by(start=assert_step)
+        .by(start=lambda step: refuse_step_0(step or 1))
+        .by(start=lambda step: refuse_step_0(abs(step))),
         mistake("""the first step is refused
             Step 1 is the first one and allowed. Only what lies below it is refused.
-        """).by(start=lambda step: from_1_on(step - 1) + 1),
+        """).by(start=lambda step: refuse_step_0(step - 1) + 1),
         mistake("""steps counted from 0
             You add 1 to the step, or take 1 off. Steps count from 1, and the first is 1.""")
         .by(roles=lambda step, warmup: (step + 1, warmup))
@@ -135,9 +135,9 @@ EXERCISE = exercise(
         mistake("""exponents without their brackets
             `step**-1/2` is (1/step)/2, and `warmup**-3/2` is warmup^(−3), halved: the power binds
             first. Put exponents in brackets, `step**(-1/2)`, or write `step**-0.5`.""")
-        .by(HALVED)
-        .by(HALVED | {"size": lambda d_model: d_model**-0.5})
-        .by(*({name: change} for name, change in HALVED.items())),
+        .by(EXPONENTS_HALVED)
+        .by(EXPONENTS_HALVED | {"size": lambda d_model: d_model**-0.5})
+        .by(*({name: change} for name, change in EXPONENTS_HALVED.items())),
         mistake("""another power of warmup
             The rise is step · warmup^(−3/2), so that it meets the fall at step `warmup`. You have
             another power of warmup there.""")
@@ -148,8 +148,8 @@ EXERCISE = exercise(
         ),
         mistake("""another power of d_model
             The factor in front is d_model^(−1/2), one over its root.""")
-        .by(powers(-1))
-        .by_any(powers, (-1.0, 0.5, 0.0, -0.25, -1.5, 1.0)),
+        .by(width_to_the_power(-1))
+        .by_any(width_to_the_power, (-1.0, 0.5, 0.0, -0.25, -1.5, 1.0)),
         mistake("""it falls at another pace
             After the warm-up the rate falls as one over the *root* of the step.""")
         .by(fall=lambda step, warmup: warmup**0.5 / step)

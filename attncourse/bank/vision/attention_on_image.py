@@ -3,8 +3,8 @@
 import numpy as np
 
 from attncourse import vision
-from attncourse.bank.vision.cases import rows_of
-from attncourse.bank.vision.mistakes import FROM_THE_FRONT, SQUARE, square
+from attncourse.bank.vision.cases import table_rows_of
+from attncourse.bank.vision.mistakes import AXES_FROM_THE_FRONT, SQUARE_ASSUMED, square_grid
 from attncourse.checks.exercise import Case, Rng, composition, exercise, unchanged
 from attncourse.checks.writing.cases import (
     FLOATS_ONLY,
@@ -22,8 +22,8 @@ from attncourse.checks.writing.recipes import made, mistake
 # --- cases ---------------------------------------------------------------------------------------
 
 
-def shares_of(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
-    """Rows of an attention map, one longer than this, the class token's own weight not small."""
+def weights_with_class_token(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    """Return rows of an attention map; the class token's own weight is not small."""
     weights = rng.uniform(0.2, 1, (*shape[:-1], shape[-1] + 1))
     weights[..., 0] *= shape[-1] / 2
     return weights / weights.sum(-1, keepdims=True)
@@ -31,7 +31,7 @@ def shares_of(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
 
 CASES = CaseTable(
     {"weights": "... height*width", "height": Count("height"), "width": Count("width")},
-    how=shares_of,
+    how=weights_with_class_token,
 )
 ROWS = standard(CASES, height=3, width=5)
 BY_HAND = Case((tensor([0.5, 0.1, 0.2, 0.1, 0.1, 0, 0]), 2, 3), note="half of it on itself")
@@ -43,22 +43,22 @@ ALMOST_ALL = Case(
 
 
 @composition
-def laying(
-    own=lambda weights: weights[..., 1:],
+def compose_attention_on_image(
+    weights_of_patches=lambda weights: weights[..., 1:],
     share=lambda rest, weights: rest / rest.sum(-1, keepdim=True),
     lay=lambda shares, height, width: shares.unflatten(-1, (height, width)),
     finish=lambda picture: picture,
 ):
-    """``attention_on_image`` made of decisions."""
+    """Return ``attention_on_image`` made of decisions."""
 
     def attention_on_image(weights, height, width):
-        return finish(lay(share(own(weights), weights), height, width))
+        return finish(lay(share(weights_of_patches(weights), weights), height, width))
 
     return attention_on_image
 
 
-def spread_out(shares):
-    """From 0 to 1 over the image."""
+def stretch_to_1(shares):
+    """Return the shares moved and stretched, from 0 to 1 over the image."""
     low = shares.amin(-1, keepdim=True)
     return (shares - low) / (shares.amax(-1, keepdim=True) - low)
 
@@ -73,7 +73,7 @@ EXERCISE = exercise(
     criteria=(
         CASES.criterion("the patches' shares of the attention, in their places", 3).on(
             BY_HAND,
-            *rows_of("height=3 width=5\nheight=5 width=3\nheight=4 width=4"),
+            *table_rows_of("height=3 width=5\nheight=5 width=3\nheight=4 width=4"),
         ),
         CASES.criterion("a class token that looks at itself; one patch, row or column", 1).on(
             ALMOST_ALL,
@@ -84,7 +84,7 @@ EXERCISE = exercise(
         CASES.criterion(SCATTERED, 1).on(*ROWS.not_contiguous),
         CASES.criterion("batches", 1).on(
             *ROWS.contiguous,
-            *rows_of("height=3 width=5 | 3\nheight=3 width=5 | 5\nheight=3 width=3 | 16"),
+            *table_rows_of("height=3 width=5 | 3\nheight=3 width=5 | 5\nheight=3 width=3 | 16"),
             row("height=2 width=3", batch=(7,), note="as many maps as tokens"),
         ),
         CASES.criterion("float32", 1).on(ROWS.single, once_more(BY_HAND)),
@@ -99,7 +99,7 @@ EXERCISE = exercise(
         ("entries that cancel", "Attention weights are not negative."),
     ),
     mistakes=made(
-        laying,
+        compose_attention_on_image,
         mistake("""the shares do not sum to 1
             You leave the class token's own weight out and the others as they are. Divide them by
             their sum.""")
@@ -107,14 +107,14 @@ EXERCISE = exercise(
         .by(share=lambda rest, weights: rest / weights.sum(-1, keepdim=True)),
         mistake("""the last token left out
             You drop the last weight. The class token stands first: `weights[..., 1:]`.
-        """).by(own=lambda weights: weights[..., :-1]),
+        """).by(weights_of_patches=lambda weights: weights[..., :-1]),
         mistake("""divided by the largest
             Your largest share is 1. Divide by the sum, so that all together are 1.
         """).by(share=lambda rest, weights: rest / rest.amax(-1, keepdim=True)),
         mistake("""spread from 0 to 1
             You take the least weight off and divide by the range, as for a picture's contrast.
             Shares keep their proportions: divide by the sum.""").by(
-            share=lambda rest, weights: spread_out(rest)
+            share=lambda rest, weights: stretch_to_1(rest)
         ),
         mistake("""divided by 1 minus the class token's weight
             That is the sum of the others only where the row sums to 1 exactly, and its gradient is
@@ -148,9 +148,9 @@ EXERCISE = exercise(
             the top one, column 0 the left one.""")
         .by(finish=lambda picture: picture.flip(-2))
         .by(finish=lambda picture: picture.flip(-1)),
-        SQUARE.here(
+        SQUARE_ASSUMED.here(
             lay=lambda shares, height, width: shares.unflatten(
-                -1, square(shares[..., None], 0, 0, 0)
+                -1, square_grid(shares[..., None], 0, 0, 0)
             )
         ).said("You take the root of n for both sides. The image may be higher than wide."),
         mistake("""the shares are not laid over the image
@@ -161,7 +161,9 @@ EXERCISE = exercise(
             own.""")
         .by(finish=lambda picture: picture.mean(-3))
         .by(finish=lambda picture: picture.mean(0)),
-        FROM_THE_FRONT.here(lay=lambda shares, height, width: shares.reshape(-1, height, width))
+        AXES_FROM_THE_FRONT.here(
+            lay=lambda shares, height, width: shares.reshape(-1, height, width)
+        )
         .by(lay=lambda shares, height, width: shares.reshape(len(shares), height, width))
         .by(lay=lambda shares, height, width: shares.reshape(height, width))
         .said(

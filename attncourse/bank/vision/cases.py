@@ -11,13 +11,13 @@ SIDES = "rows*patch columns*patch"
 COUNTED = torch.arange(16).double()
 
 
-def rows_of(sizes: str, **special) -> list[Row]:
-    """A row for each line: lengths, and behind a bar the batch."""
-    found = []
+def table_rows_of(sizes: str, **special) -> list[Row]:
+    """Return a row for each line: lengths, and behind a bar the batch."""
+    table_rows = []
     for line in sizes.strip().splitlines():
         lengths, _, batch = line.partition("|")
-        found.append(row(lengths, batch=tuple(map(int, batch.split())), **special))
-    return found
+        table_rows.append(row(lengths, batch=tuple(map(int, batch.split())), **special))
+    return table_rows
 
 
 # Every two axes are as long as each other in one of these; in the first no two are.
@@ -40,25 +40,25 @@ c=2 rows=2 columns=3 patch=2 | 6
 c=2 rows=2 columns=3 patch=2 | 8
 """
 ONE_PATCH = [row("c=3 rows=1 columns=1 patch=5", note="one patch")]
-PIXELS = rows_of(
+PIXELS = table_rows_of(
     "c=3 rows=4 columns=5 patch=1\nc=3 rows=3 columns=4 patch=1", note="patches of one pixel"
 )
-STRIPS = rows_of(
+STRIPS = table_rows_of(
     "c=2 rows=1 columns=2 patch=2\nc=2 rows=2 columns=1 patch=2\nc=2 rows=1 columns=2 patch=3",
     note="two patches",
 )
 
 
-def cutting(
+def moving_criteria(
     table: CaseTable, by_hand: Case, order: str, sizes: str, batches: str, special, *more, **fixed
 ) -> tuple[Criterion, ...]:
-    """The criteria of an exercise that moves numbers: ``order`` says where they stand."""
+    """Return the criteria of an exercise that moves numbers; ``order`` says where they stand."""
     rows = standard(table, **fixed)
     name = next(iter(table.floats))
     return (
-        table.criterion(order, 3).on(by_hand, *rows_of(sizes)),
+        table.criterion(order, 3).on(by_hand, *table_rows_of(sizes)),
         table.criterion("one patch, one pixel, any memory layout", 1).on(*special),
-        table.criterion("batches", 1).on(*rows.contiguous, *rows_of(batches)),
+        table.criterion("batches", 1).on(*rows.contiguous, *table_rows_of(batches)),
         table.criterion(SCATTERED, 1).on(*rows.not_contiguous),
         table.criterion("float32 and large entries", 1).on(*rows.numbers, once_more(by_hand)),
         table.criterion(f"gradients reach {name}", 1).on(*rows.gradients),
@@ -67,8 +67,8 @@ def cutting(
     )
 
 
-def refuses(*sizes: tuple, last: tuple = ()) -> Criterion:
-    """Heights and widths that the size of a patch or window does not divide."""
+def refusal_criterion(*sizes: tuple, last: tuple = ()) -> Criterion:
+    """Return the criterion on heights and widths that the side does not divide."""
     return Criterion("refuses sizes that do not fit", 1).on(
         lambda rng: [
             Case(
@@ -79,4 +79,10 @@ def refuses(*sizes: tuple, last: tuple = ()) -> Criterion:
     )
 
 
-FITS = (((3, 5, 7), 2), ((1, 4, 7), 2), ((2, 7, 4), 2), ((1, 4, 9), 6), ((2, 1, 3, 4), 6))
+SIZES_THAT_DO_NOT_FIT = (
+    ((3, 5, 7), 2),
+    ((1, 4, 7), 2),
+    ((2, 7, 4), 2),
+    ((1, 4, 9), 6),
+    ((2, 1, 3, 4), 6),
+)

@@ -4,17 +4,17 @@ import numpy as np
 import torch
 
 from attncourse import vision
-from attncourse.bank.vision.cases import SIDES, rows_of
+from attncourse.bank.vision.cases import SIDES, table_rows_of
 from attncourse.bank.vision.mistakes import (
+    AXES_FROM_THE_FRONT,
     CHANNEL_BY_CHANNEL,
     CHANNELS_LAST,
     COLUMN_BY_COLUMN,
-    EXCHANGED,
-    FROM_THE_FRONT,
     RESHAPED,
-    TURNED_INSIDE,
-    patching,
-    unpacked,
+    SIDES_EXCHANGED,
+    TRANSPOSED_INSIDE,
+    compose_patchify,
+    require_axes,
 )
 from attncourse.checks import callers
 from attncourse.checks.exercise import Case, Rng, composition, exercise, unchanged
@@ -35,8 +35,8 @@ from attncourse.checks.writing.recipes import made, mistake
 # --- cases ---------------------------------------------------------------------------------------
 
 
-def one_more(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
-    """Positions for n patches and the class token."""
+def positions_with_class_token(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    """Return positions for n patches and the class token."""
     return between(rng, (shape[0] + 1, *shape[1:]))
 
 
@@ -47,7 +47,7 @@ CASES = CaseTable(
         "weight": "c*patch*patch d",
         "bias": "d",
         "class_token": "d",
-        "positions": Drawn("rows*columns d", one_more),
+        "positions": Drawn("rows*columns d", positions_with_class_token),
     }
 )
 ROWS = standard(CASES, c=3, rows=5, columns=7, patch=2, d=11)
@@ -94,20 +94,20 @@ EMBED = row("c=3 rows=2 columns=5 patch=2 d=7", batch=(2,))
 # --- decisions and mistakes ----------------------------------------------------------------------
 
 
-def in_front(first, tokens):
+def put_in_front(first, tokens):
     return torch.cat([first, tokens], -2)
 
 
 @composition
-def embedding(
+def compose_embed_image(
     cut=vision.patchify,
     project=lambda patches, weight, bias: patches @ weight + bias,
     first=lambda token, tokens: token.expand(*tokens.shape[:-2], 1, -1),
-    join=in_front,
+    join=put_in_front,
     place=lambda x, positions: x + positions,
     finish=lambda x, bias, positions: x,
 ):
-    """``embed_image`` made of decisions."""
+    """Return ``embed_image`` made of decisions."""
 
     def embed_image(images, patch, weight, bias, class_token, positions):
         tokens = project(cut(images, patch), weight, bias)
@@ -127,17 +127,17 @@ EXERCISE = exercise(
     criteria=(
         CASES.criterion("class token first, then the patches, plus positions", 4).on(
             BY_HAND,
-            *rows_of(OF_TOKENS),
+            *table_rows_of(OF_TOKENS),
         ),
         CASES.criterion("one pixel, one patch, one feature; a part of 0", 1).on(
-            *rows_of(OF_FEW_TOKENS),
+            *table_rows_of(OF_FEW_TOKENS),
             *(
                 EMBED.but(zero=zero, note=f"{', '.join(zero)} of 0")
                 for zero in (("weight", "bias"), ("bias",), ("class_token",), ("positions",))
             ),
             row("c=3 rows=1 columns=1 patch=3 d=5", note="one patch"),
         ),
-        CASES.criterion("batches", 1).on(*ROWS.contiguous, *rows_of(TOKEN_BATCHES)),
+        CASES.criterion("batches", 1).on(*ROWS.contiguous, *table_rows_of(TOKEN_BATCHES)),
         CASES.criterion(SCATTERED, 1).on(*ROWS.not_contiguous),
         CASES.criterion("float32 and large entries", 1).on(*ROWS.numbers, once_more(BY_HAND)),
         CASES.criterion("gradients reach the image and every parameter", 1).on(
@@ -147,15 +147,15 @@ EXERCISE = exercise(
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        embedding,
+        compose_embed_image,
         mistake("""the class token stands last
             You append the class token. It comes first, and so does its row of positions.
         """).by(join=lambda first, tokens: torch.cat([tokens, first], -2)),
         mistake("""the class token has no position
             You add positions to the patches and put the class token in front afterwards. It has a
             row of positions too, row 0: first join, then add.""")
-        .by(place=lambda x, positions: in_front(x[..., :1, :], x[..., 1:, :] + positions[1:]))
-        .by(place=lambda x, positions: in_front(x[..., :1, :], x[..., 1:, :] + positions[:-1])),
+        .by(place=lambda x, positions: put_in_front(x[..., :1, :], x[..., 1:, :] + positions[1:]))
+        .by(place=lambda x, positions: put_in_front(x[..., :1, :], x[..., 1:, :] + positions[:-1])),
         mistake("""the last position for the class token
             You give positions 0 to n − 1 to the patches and the last one to the class token. The
             class token has position 0, the patches those from 1 on.
@@ -170,7 +170,7 @@ EXERCISE = exercise(
         mistake("""positions are added twice
             You add positions to the patches, and again to all tokens. Once is enough.""").by(
             place=lambda x, positions: (
-                in_front(x[..., :1, :], x[..., 1:, :] + positions[1:]) + positions
+                put_in_front(x[..., :1, :], x[..., 1:, :] + positions[1:]) + positions
             )
         ),
         mistake("""no positions
@@ -190,19 +190,21 @@ EXERCISE = exercise(
         .by(join=lambda first, tokens: tokens, place=lambda x, positions: x + positions[:-1]),
         mistake("""the class token in place of the first patch
             You overwrite the first patch. The class token is one more: n + 1 tokens.""").by(
-            join=lambda first, tokens: in_front(first, tokens[..., 1:, :]),
+            join=lambda first, tokens: put_in_front(first, tokens[..., 1:, :]),
             place=lambda x, positions: x + positions[: x.shape[-2]],
         ),
         mistake("""the class token is added to every patch
             You add the class token. It is a token of its own, in front of the others.""").by(
             join=lambda first, tokens: tokens + first, place=lambda x, positions: x + positions[1:]
         ),
-        RESHAPED.here(cut=patching(**RESHAPED.ways[0])),
-        COLUMN_BY_COLUMN.here(cut=patching(**COLUMN_BY_COLUMN.ways[0])),
-        TURNED_INSIDE.here(cut=patching(**TURNED_INSIDE.ways[0])),
-        CHANNELS_LAST.here(cut=patching(**CHANNELS_LAST.ways[0])),
-        CHANNEL_BY_CHANNEL.here(cut=patching(**CHANNEL_BY_CHANNEL.ways[0])),
-        EXCHANGED.here(cut=patching(**EXCHANGED.ways[0])).by(cut=patching(**EXCHANGED.ways[1])),
+        RESHAPED.here(cut=compose_patchify(**RESHAPED.ways[0])),
+        COLUMN_BY_COLUMN.here(cut=compose_patchify(**COLUMN_BY_COLUMN.ways[0])),
+        TRANSPOSED_INSIDE.here(cut=compose_patchify(**TRANSPOSED_INSIDE.ways[0])),
+        CHANNELS_LAST.here(cut=compose_patchify(**CHANNELS_LAST.ways[0])),
+        CHANNEL_BY_CHANNEL.here(cut=compose_patchify(**CHANNEL_BY_CHANNEL.ways[0])),
+        SIDES_EXCHANGED.here(cut=compose_patchify(**SIDES_EXCHANGED.ways[0])).by(
+            cut=compose_patchify(**SIDES_EXCHANGED.ways[1])
+        ),
         mistake("""the weight transposed
             `F.linear` and `nn.Linear` keep a weight as (d_out, d_in). Here it is (c·patch², d):
             `patches @ weight`.
@@ -227,8 +229,8 @@ EXERCISE = exercise(
         .by(finish=lambda x, bias, positions: (x - positions) * x.shape[-1] ** 0.5 + positions)
         .by(finish=lambda x, bias, positions: x * x.shape[-1] ** 0.5)
         .by(project=lambda x, weight, bias: (x @ weight + bias) * len(bias) ** 0.5),
-        FROM_THE_FRONT.here(first=lambda token, tokens: token.expand(len(tokens), 1, -1))
-        .by(cut=lambda images, patch: vision.patchify(unpacked(images, 4), patch))
+        AXES_FROM_THE_FRONT.here(first=lambda token, tokens: token.expand(len(tokens), 1, -1))
+        .by(cut=lambda images, patch: vision.patchify(require_axes(images, 4), patch))
         .by(first=lambda token, tokens: token[None])
         .by(join=lambda first, tokens: torch.cat([first, tokens], 1))
         .said(

@@ -3,26 +3,32 @@
 import torch
 
 from attncourse import vision
-from attncourse.bank.vision.cases import FITS, SIDES, cutting, refuses, rows_of
+from attncourse.bank.vision.cases import (
+    SIDES,
+    SIZES_THAT_DO_NOT_FIT,
+    moving_criteria,
+    refusal_criterion,
+    table_rows_of,
+)
 from attncourse.bank.vision.mistakes import (
     ANOTHER_ORDER,
+    AXES_FROM_THE_FRONT,
     BY_NUMBER,
     COLUMN_BY_COLUMN,
-    EXCHANGED,
-    FROM_THE_FRONT,
-    HALF_TESTED,
     LAST_DROPPED,
-    NOT_REFUSED,
-    OVERLAPPING,
+    ONE_SIDE_TESTED,
+    OVERLAPPING_PIECES,
     RESHAPED,
-    SQUARE,
-    TURNED_INSIDE,
-    blocks,
-    far_apart,
-    moved,
-    orders,
-    refused,
-    unpacked,
+    SIDE_NOT_REFUSED,
+    SIDES_EXCHANGED,
+    SQUARE_ASSUMED,
+    TRANSPOSED_INSIDE,
+    cut_every_nth_pixel,
+    cut_into_blocks,
+    move_axes,
+    other_orders,
+    refuse_side,
+    require_axes,
 )
 from attncourse.checks.exercise import Case, composition, exercise
 from attncourse.checks.writing.cases import FLOATS_ONLY, CaseTable, Count, normal, row
@@ -54,16 +60,16 @@ rows=2 columns=3 w=2 d=5 | 5
 
 
 @composition
-def windowing(
-    refuse=refused,
+def compose_window_partition(
+    refuse=refuse_side,
     take=lambda x, w: x,
-    cut=blocks,
+    cut=cut_into_blocks,
     order="rspqd",
-    move=lambda x, to: moved(x, "drpsq", to),
+    move=lambda x, to: move_axes(x, "drpsq", to),
     join=lambda x: x.flatten(-3, -2).flatten(-4, -3),
     finish=lambda windows, x, w: windows,
 ):
-    """``window_partition`` made of decisions, on features that stand before height and width."""
+    """Return ``window_partition`` made of decisions, for features before height and width."""
 
     def window_partition(x, window):
         refuse(x.shape[-3], x.shape[-2], window)
@@ -73,12 +79,12 @@ def windowing(
     return window_partition
 
 
-def tokens_in(order):
-    """The axes in this order, and one reshape to windows of tokens."""
-    return {"order": order, "join": lambda x: x, "finish": as_windows}
+def tokens_in_order(order):
+    """Return the options that take the axes in this order, then reshape once."""
+    return {"order": order, "join": lambda x: x, "finish": reshape_to_windows}
 
 
-def as_windows(windows, x, w):
+def reshape_to_windows(windows, x, w):
     return windows.reshape(*x.shape[:-3], -1, w * w, x.shape[-3])
 
 
@@ -89,7 +95,7 @@ EXERCISE = exercise(
     section="Chapter 15, “Windows: a price that grows with the area”",
     difficulty=3,
     minutes=15,
-    criteria=cutting(
+    criteria=moving_criteria(
         CASES,
         BY_HAND,
         "windows in reading order, and tokens in each",
@@ -97,7 +103,7 @@ EXERCISE = exercise(
         BATCHES,
         (
             row("rows=1 columns=1 w=5 d=3", note="one window"),
-            *rows_of(
+            *table_rows_of(
                 "rows=4 columns=5 w=1 d=3\nrows=4 columns=3 w=1 d=2\nrows=3 columns=1 w=1 d=5",
                 note="windows of one token",
             ),
@@ -105,7 +111,7 @@ EXERCISE = exercise(
             row("rows=1 columns=2 w=2 d=1", note="two windows"),
             row("rows=5 columns=4 w=3 d=2", turned=True, note="not contiguous in memory"),
         ),
-        refuses(*((shape[-2:], w) for shape, w in FITS), last=(3,)),
+        refusal_criterion(*((shape[-2:], w) for shape, w in SIZES_THAT_DO_NOT_FIT), last=(3,)),
         rows=5,
         columns=7,
         w=2,
@@ -113,48 +119,49 @@ EXERCISE = exercise(
     ),
     excludes=(FLOATS_ONLY,),
     mistakes=made(
-        windowing,
+        compose_window_partition,
         RESHAPED.here(finish=lambda windows, x, w: x.movedim(-3, -1).reshape(windows.shape)),
         COLUMN_BY_COLUMN.here(order="srpqd")
         .called("windows counted column by column")
         .said(
             "Your second window lies below the first. Reading order goes along the top row first."
         ),
-        TURNED_INSIDE.here(order="rsqpd")
+        TRANSPOSED_INSIDE.here(order="rsqpd")
         .called("rows and columns exchanged inside a window")
         .said("In your windows the tokens stand column by column. They go row by row."),
         mistake("""windows of tokens that lie far apart
             Your windows hold every (H/w)-th token, or the axes of windows and tokens are exchanged.
             Tokens of one window are neighbours.""")
         .by(order="pqrsd")
-        .by(cut=far_apart),
+        .by(cut=cut_every_nth_pixel),
         BY_NUMBER.called("the side taken for the number of windows").said(
             "You make `window` rows and columns of windows. It is the side of one, in tokens."
         ),
-        SQUARE.said(
+        SQUARE_ASSUMED.said(
             "You use the height for both sides. There are H / window rows and W / window columns "
             "of windows."
         ),
-        OVERLAPPING.said(
+        OVERLAPPING_PIECES.said(
             "Your windows begin at every token. They lie side by side: the step is their side."
         ),
-        FROM_THE_FRONT.here(move=lambda x, to: torch.einsum(f"bdrpsq->b{to}", x))
-        .by(take=lambda x, w: unpacked(x, 4))
-        .by(take=lambda x, w: unpacked(x, 3))
+        AXES_FROM_THE_FRONT.here(move=lambda x, to: torch.einsum(f"bdrpsq->b{to}", x))
+        .by(take=lambda x, w: require_axes(x, 4))
+        .by(take=lambda x, w: require_axes(x, 3))
         .by(
-            take=lambda x, w: unpacked(x, 4),
+            take=lambda x, w: require_axes(x, 4),
             finish=lambda windows, x, w: windows.reshape(-1, *windows.shape[-2:]),
         )
         .said(
             "`b, H, W, d = x.shape` or a `permute` of six axes fits exactly one batch axis, and "
             "without `b` none. Count from the end, and unpack `*batch, H, W, d = x.shape`."
         ),
-        EXCHANGED.said(
+        SIDES_EXCHANGED.said(
             "You cut the grid into W / window rows of H / window windows. Rows go with the height."
         ),
         LAST_DROPPED.naming(patches="windows", patch="window"),
-        ANOTHER_ORDER.here(tokens_in("rpqsd")).by_any(
-            tokens_in, orders("rspqd", "rpqsd", "srpqd", "rsqpd", "srqpd", "rpsqd", "rsdpq")
+        ANOTHER_ORDER.here(tokens_in_order("rpqsd")).by_any(
+            tokens_in_order,
+            other_orders("rspqd", "rpqsd", "srpqd", "rsqpd", "srqpd", "rpsqd", "rsdpq"),
         ),
         mistake("""windows and batch in one axis
             You return (batch · windows, window², d). Here the batch axes stay as they are.
@@ -172,7 +179,7 @@ EXERCISE = exercise(
         mistake("""the windows are shifted
             You roll the tokens before you cut. Plain windows begin at the top left corner.
         """).by(take=lambda x, w: x.roll((-(w // 2), -(w // 2)), (-2, -1))),
-        NOT_REFUSED.naming(patch="window", pixels="tokens"),
-        HALF_TESTED.naming(patches="windows", pixels="tokens"),
+        SIDE_NOT_REFUSED.naming(patch="window", pixels="tokens"),
+        ONE_SIDE_TESTED.naming(patches="windows", pixels="tokens"),
     ),
 )

@@ -84,7 +84,7 @@ def padded(title: str, left: bool) -> Diagram:
             else:
                 picture.path(f"M{x},{y}h44v24h-44Z", "quiet", thick=1)
                 picture.hatch(x, y, 44, 24)
-    picture.text(150, 136, "the next word comes after the coloured ones", "quiet", size=12)
+    picture.text(150, 136, "the next word comes after the filled ones", "quiet", size=12)
     return picture
 
 

@@ -251,7 +251,8 @@ def step_sentence(now: dict, way: str, room: int, page: int) -> str:
     """Return the sentence under the figure for a step."""
     share = sum(tokens_on(now, page).values()) / room
     n, waits = len(now["held"]), len(now["waiting"])
-    text = f"{n} questions are answered, {waits} wait. Tokens fill {100 * share:.0f} % of the room."
+    text = f"{n} questions are being answered, {waits} wait. "
+    text += f"Tokens fill {100 * share:.0f} % of the room."
     if not now["held"]:
         return text
     number, pages, tokens = now["held"][-1]

@@ -8,7 +8,7 @@ def lens_in_steps(hidden, gain, table):
     return normed @ table.T
 
 
-RIGHT = {"circuits.logit_lens": [lens_in_steps]}
+RIGHT_ANSWERS = {"circuits.logit_lens": [lens_in_steps]}
 WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
     "circuits.cut_edges": (
         ("left[query, key] = False", "left[key, query] = False"),

@@ -24,28 +24,31 @@ class CrossInSteps(nn.Module):
         return self.weights(x, y, mask) @ self.W_v(y)
 
 
-RIGHT = {"cross_attention.CrossAttention": [CrossInSteps]}
-SCORES = "scores = query @ key.mT / math.sqrt(key.shape[-1])"
-READ = "self.W_q(x), self.W_k(y), self.W_v(y), mask"
-WEIGHTS = "return attention_weights(self.W_q(x), self.W_k(y), mask)"
+RIGHT_ANSWERS = {"cross_attention.CrossAttention": [CrossInSteps]}
+CROSS_SCORES_LINE = "scores = query @ key.mT / math.sqrt(key.shape[-1])"
+PROJECTIONS_LINE = "self.W_q(x), self.W_k(y), self.W_v(y), mask"
+CROSS_WEIGHTS_LINE = "return attention_weights(self.W_q(x), self.W_k(y), mask)"
 WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
     "cross_attention.CrossAttention": (
-        (SCORES, "scores = query @ key.mT / math.sqrt(y.shape[-1])"),
-        (SCORES, "scores = query @ key.mT / math.sqrt(key.shape[-2])"),
+        (CROSS_SCORES_LINE, "scores = query @ key.mT / math.sqrt(y.shape[-1])"),
+        (CROSS_SCORES_LINE, "scores = query @ key.mT / math.sqrt(key.shape[-2])"),
         (
             "scores = scores.masked_fill(~mask, -torch.inf)",
             "scores = scores.masked_fill(mask, -torch.inf)",
         ),
-        (READ, "self.W_q(x), self.W_k(y), y, mask"),
-        (READ, "self.W_q(x), self.W_v(y), self.W_k(y), mask"),
-        (READ, "self.W_k(x), self.W_q(y), self.W_v(y), mask"),
-        (READ, "self.W_q(x), self.W_k(y), self.W_v(x), mask"),
-        (READ, "self.W_q(x), self.W_k(y), self.W_k(y), mask"),
-        (READ, "self.W_q(x), self.W_k(y), self.W_v(y), ~mask"),
-        (WEIGHTS, "return attention_weights(self.W_q(x), self.W_k(y))"),
-        (WEIGHTS, "return attention_weights(self.W_q(x), self.W_k(y), mask).mT"),
-        (WEIGHTS, "return attention_weights(self.W_k(y), self.W_q(x), mask)"),
-        (WEIGHTS, "return attention_weights(self.W_q(x), self.W_k(y), mask) @ self.W_v(y)"),
-        (WEIGHTS, "return attention_weights(self.W_q(x), self.W_k(x), mask)"),
+        (PROJECTIONS_LINE, "self.W_q(x), self.W_k(y), y, mask"),
+        (PROJECTIONS_LINE, "self.W_q(x), self.W_v(y), self.W_k(y), mask"),
+        (PROJECTIONS_LINE, "self.W_k(x), self.W_q(y), self.W_v(y), mask"),
+        (PROJECTIONS_LINE, "self.W_q(x), self.W_k(y), self.W_v(x), mask"),
+        (PROJECTIONS_LINE, "self.W_q(x), self.W_k(y), self.W_k(y), mask"),
+        (PROJECTIONS_LINE, "self.W_q(x), self.W_k(y), self.W_v(y), ~mask"),
+        (CROSS_WEIGHTS_LINE, "return attention_weights(self.W_q(x), self.W_k(y))"),
+        (CROSS_WEIGHTS_LINE, "return attention_weights(self.W_q(x), self.W_k(y), mask).mT"),
+        (CROSS_WEIGHTS_LINE, "return attention_weights(self.W_k(y), self.W_q(x), mask)"),
+        (
+            CROSS_WEIGHTS_LINE,
+            "return attention_weights(self.W_q(x), self.W_k(y), mask) @ self.W_v(y)",
+        ),
+        (CROSS_WEIGHTS_LINE, "return attention_weights(self.W_q(x), self.W_k(x), mask)"),
     ),
 }

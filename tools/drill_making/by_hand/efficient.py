@@ -1,31 +1,34 @@
 """Chapter 17: right answers in steps, and wrong lines for them."""
 
-LARGER = "larger = torch.maximum(maximum, scores.amax(-1, keepdim=True))"
-SEEN = "seen = larger.masked_fill(larger == -math.inf, 0)"
-NEW = "new = (scores - seen).exp().sum(-1, keepdim=True)"
-RESCALED = "normaliser = normaliser * (maximum - seen).exp() + new"
-TILE_SUM = "normaliser = normaliser * shrink + weights.sum(-1, keepdim=True)"
-TILE_TOTAL = "total = total * shrink + weights @ value[..., j : j + block, :]"
-TILE_WEIGHTS = "weights, shrink = ((scores - seen).exp(), (maximum - seen).exp())"
-TILE_MASK = "~mask[..., i : i + block, j : j + block], -math.inf"
-TILE_QUERY = "q = query[..., i : i + block, :] / math.sqrt(query.shape[-1])"
+NEW_MAXIMUM_LINE = "larger = torch.maximum(maximum, scores.amax(-1, keepdim=True))"
+FINITE_MAXIMUM_LINE = "seen = larger.masked_fill(larger == -math.inf, 0)"
+BLOCK_SUM_LINE = "new = (scores - seen).exp().sum(-1, keepdim=True)"
+RESCALED_SUM_LINE = "normaliser = normaliser * (maximum - seen).exp() + new"
+TILE_SUM_LINE = "normaliser = normaliser * shrink + weights.sum(-1, keepdim=True)"
+TILE_TOTAL_LINE = "total = total * shrink + weights @ value[..., j : j + block, :]"
+TILE_WEIGHTS_LINE = "weights, shrink = ((scores - seen).exp(), (maximum - seen).exp())"
+TILE_MASK_LINE = "~mask[..., i : i + block, j : j + block], -math.inf"
+TILE_QUERY_LINE = "q = query[..., i : i + block, :] / math.sqrt(query.shape[-1])"
 WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
     "efficient.online_softmax": (
-        (RESCALED, "normaliser = normaliser + new"),
-        (RESCALED, "normaliser = normaliser * (seen - maximum).exp() + new"),
-        (RESCALED, "normaliser = (normaliser + new) * (maximum - seen).exp()"),
-        (RESCALED, "normaliser = normaliser + new * (maximum - seen).exp()"),
-        (RESCALED, "normaliser = new"),
-        (SEEN, "seen = larger"),
-        (SEEN, "seen = maximum.masked_fill(maximum == -math.inf, 0)"),
-        (SEEN, "seen = larger.clamp(min=0)"),
-        (NEW, "new = (scores - scores.amax(-1, keepdim=True)).exp().sum(-1, keepdim=True)"),
-        (NEW, "new = scores.exp().sum(-1, keepdim=True)"),
-        (NEW, "new = (scores - seen).exp().mean(-1, keepdim=True)"),
-        (NEW, "new = (scores - seen).float().exp().sum(-1, keepdim=True)"),
-        (LARGER, "larger = scores.amax(-1, keepdim=True)"),
-        (LARGER, "larger = torch.maximum(maximum, scores.amax())"),
-        (LARGER, "larger = torch.minimum(maximum, scores.amin(-1, keepdim=True))"),
+        (RESCALED_SUM_LINE, "normaliser = normaliser + new"),
+        (RESCALED_SUM_LINE, "normaliser = normaliser * (seen - maximum).exp() + new"),
+        (RESCALED_SUM_LINE, "normaliser = (normaliser + new) * (maximum - seen).exp()"),
+        (RESCALED_SUM_LINE, "normaliser = normaliser + new * (maximum - seen).exp()"),
+        (RESCALED_SUM_LINE, "normaliser = new"),
+        (FINITE_MAXIMUM_LINE, "seen = larger"),
+        (FINITE_MAXIMUM_LINE, "seen = maximum.masked_fill(maximum == -math.inf, 0)"),
+        (FINITE_MAXIMUM_LINE, "seen = larger.clamp(min=0)"),
+        (
+            BLOCK_SUM_LINE,
+            "new = (scores - scores.amax(-1, keepdim=True)).exp().sum(-1, keepdim=True)",
+        ),
+        (BLOCK_SUM_LINE, "new = scores.exp().sum(-1, keepdim=True)"),
+        (BLOCK_SUM_LINE, "new = (scores - seen).exp().mean(-1, keepdim=True)"),
+        (BLOCK_SUM_LINE, "new = (scores - seen).float().exp().sum(-1, keepdim=True)"),
+        (NEW_MAXIMUM_LINE, "larger = scores.amax(-1, keepdim=True)"),
+        (NEW_MAXIMUM_LINE, "larger = torch.maximum(maximum, scores.amax())"),
+        (NEW_MAXIMUM_LINE, "larger = torch.minimum(maximum, scores.amin(-1, keepdim=True))"),
         ("maximum = torch.full_like(scores[..., :1], -math.inf)", "maximum = scores[..., :1] * 0"),
         (
             "maximum = torch.full_like(scores[..., :1], -math.inf)",
@@ -48,25 +51,25 @@ WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
         ("m3 = torch.maximum(m, m2)", "m3 = torch.minimum(m, m2)"),
     ),
     "efficient.tiled_attention": (
-        (TILE_QUERY, "q = query[..., i : i + block, :]"),
-        (TILE_QUERY, "q = query[..., i : i + block, :] / query.shape[-1]"),
-        (TILE_QUERY, "q = query[..., i : i + block, :] / math.sqrt(value.shape[-1])"),
-        (TILE_MASK, "mask[..., i : i + block, j : j + block], -math.inf"),
-        (TILE_MASK, "~mask[..., :block, :block], -math.inf"),
-        (TILE_MASK, "~mask[..., i : i + block, j : j + block], 0"),
-        (TILE_MASK, "~mask[..., i : i + block, j : j + block], -1"),
-        (TILE_MASK, "~mask[..., j : j + block, i : i + block].mT, -math.inf"),
-        (SEEN, "seen = larger"),
-        (LARGER, "larger = scores.amax(-1, keepdim=True)"),
-        (LARGER, "larger = torch.maximum(maximum, scores.amax())"),
-        (TILE_SUM, "normaliser = normaliser + weights.sum(-1, keepdim=True)"),
-        (TILE_SUM, "normaliser = (normaliser + weights.sum(-1, keepdim=True)) * shrink"),
-        (TILE_TOTAL, "total = total + weights @ value[..., j : j + block, :]"),
-        (TILE_TOTAL, "total = weights @ value[..., j : j + block, :]"),
-        (TILE_TOTAL, "total = total * shrink + weights @ key[..., j : j + block, :]"),
-        (TILE_WEIGHTS, "weights, shrink = ((scores - seen).exp(), (seen - maximum).exp())"),
-        (TILE_WEIGHTS, "weights, shrink = (scores.softmax(dim=-1), (maximum - seen).exp())"),
-        (TILE_WEIGHTS, "weights, shrink = ((scores - seen).exp(), 1.0)"),
+        (TILE_QUERY_LINE, "q = query[..., i : i + block, :]"),
+        (TILE_QUERY_LINE, "q = query[..., i : i + block, :] / query.shape[-1]"),
+        (TILE_QUERY_LINE, "q = query[..., i : i + block, :] / math.sqrt(value.shape[-1])"),
+        (TILE_MASK_LINE, "mask[..., i : i + block, j : j + block], -math.inf"),
+        (TILE_MASK_LINE, "~mask[..., :block, :block], -math.inf"),
+        (TILE_MASK_LINE, "~mask[..., i : i + block, j : j + block], 0"),
+        (TILE_MASK_LINE, "~mask[..., i : i + block, j : j + block], -1"),
+        (TILE_MASK_LINE, "~mask[..., j : j + block, i : i + block].mT, -math.inf"),
+        (FINITE_MAXIMUM_LINE, "seen = larger"),
+        (NEW_MAXIMUM_LINE, "larger = scores.amax(-1, keepdim=True)"),
+        (NEW_MAXIMUM_LINE, "larger = torch.maximum(maximum, scores.amax())"),
+        (TILE_SUM_LINE, "normaliser = normaliser + weights.sum(-1, keepdim=True)"),
+        (TILE_SUM_LINE, "normaliser = (normaliser + weights.sum(-1, keepdim=True)) * shrink"),
+        (TILE_TOTAL_LINE, "total = total + weights @ value[..., j : j + block, :]"),
+        (TILE_TOTAL_LINE, "total = weights @ value[..., j : j + block, :]"),
+        (TILE_TOTAL_LINE, "total = total * shrink + weights @ key[..., j : j + block, :]"),
+        (TILE_WEIGHTS_LINE, "weights, shrink = ((scores - seen).exp(), (seen - maximum).exp())"),
+        (TILE_WEIGHTS_LINE, "weights, shrink = (scores.softmax(dim=-1), (maximum - seen).exp())"),
+        (TILE_WEIGHTS_LINE, "weights, shrink = ((scores - seen).exp(), 1.0)"),
         ("outputs.append(total / normaliser)", "outputs.append(total)"),
         ("outputs.append(total / normaliser)", "outputs.append(total / (normaliser + 1e-3))"),
         (

@@ -36,10 +36,10 @@ def perplexity_in_steps(losses, counts):
     return math.exp(total / tokens)
 
 
-RIGHT = {"gpt.sample_token": [token_in_steps], "gpt.perplexity": [perplexity_in_steps]}
-KEPT = "kept = filter_logits(scaled, top_k, top_p)"
-SHARES = "shares = kept.softmax(dim=-1)"
-DRAWN = "drawn = torch.multinomial(rows, 1, generator=generator)"
+RIGHT_ANSWERS = {"gpt.sample_token": [token_in_steps], "gpt.perplexity": [perplexity_in_steps]}
+FILTERED_LOGITS_LINE = "kept = filter_logits(scaled, top_k, top_p)"
+SHARES_LINE = "shares = kept.softmax(dim=-1)"
+DRAWN_TOKENS_LINE = "drawn = torch.multinomial(rows, 1, generator=generator)"
 WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
     "gpt.generate": (
         (
@@ -63,14 +63,14 @@ WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
         ("scaled = logits / temperature", "scaled = logits * temperature"),
         ("scaled = logits / temperature", "scaled = logits"),
         ("scaled = logits / temperature", "scaled = logits / temperature**2"),
-        (KEPT, "kept = scaled"),
-        (KEPT, "kept = filter_logits(logits, top_k, top_p) / temperature"),
-        (KEPT, "kept = filter_logits(logits, top_k, top_p)"),
-        (SHARES, "shares = kept.exp()"),
-        (SHARES, "shares = kept.clamp(min=0)"),
-        (SHARES, "shares = (kept > -torch.inf).to(kept.dtype)"),
-        (DRAWN, "drawn = torch.multinomial(rows, 1)"),
-        (DRAWN, "drawn = rows.argmax(dim=-1, keepdim=True)"),
+        (FILTERED_LOGITS_LINE, "kept = scaled"),
+        (FILTERED_LOGITS_LINE, "kept = filter_logits(logits, top_k, top_p) / temperature"),
+        (FILTERED_LOGITS_LINE, "kept = filter_logits(logits, top_k, top_p)"),
+        (SHARES_LINE, "shares = kept.exp()"),
+        (SHARES_LINE, "shares = kept.clamp(min=0)"),
+        (SHARES_LINE, "shares = (kept > -torch.inf).to(kept.dtype)"),
+        (DRAWN_TOKENS_LINE, "drawn = torch.multinomial(rows, 1)"),
+        (DRAWN_TOKENS_LINE, "drawn = rows.argmax(dim=-1, keepdim=True)"),
         ("rows = shares.reshape(-1, shares.shape[-1])", "rows = shares"),
         ("return drawn.reshape(logits.shape[:-1])", "return drawn.reshape(*logits.shape[:-1], 1)"),
         ("if temperature == 0:", "if temperature is None:"),

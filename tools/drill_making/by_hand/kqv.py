@@ -28,9 +28,9 @@ def scores_in_order(query, key):
     return torch.matmul(query, turned)
 
 
-RIGHT = {"kqv.attention_scores": [scores_by_pairs, scores_by_axes, scores_in_order]}
-ROOT = "query.shape[-1] ** 0.5"
-SCORES = (
+RIGHT_ANSWERS = {"kqv.attention_scores": [scores_by_pairs, scores_by_axes, scores_in_order]}
+SCALE_LINE = "query.shape[-1] ** 0.5"
+SCORES_WRONG_LINES = (
     ("product = query[..., i, :] * key[..., j, :]", "product = query[..., i, :] * key[..., i, :]"),
     (
         "product = query[..., i, :] * key[..., j, :]",
@@ -38,14 +38,14 @@ SCORES = (
     ),
     (
         "scores[..., i, j] = product.sum(dim=-1)",
-        f"scores[..., i, j] = product.sum(dim=-1) / {ROOT}",
+        f"scores[..., i, j] = product.sum(dim=-1) / {SCALE_LINE}",
     ),
     ("scores[..., i, j] = product.sum(dim=-1)", "scores[..., i, j] = product.sum(dim=-1).tanh()"),
     ("scores[..., i, j] = product.sum(dim=-1)", "scores[..., j, i] = product.sum(dim=-1)"),
     ("scores[..., i, j] = product.sum(dim=-1)", "scores[..., i, j] = product.sum()"),
     ("return scores", "return scores.softmax(dim=-1)"),
     ("return scores", "return torch.tanh(scores)"),
-    ("return scores", f"return scores / {ROOT}"),
+    ("return scores", f"return scores / {SCALE_LINE}"),
     ("return scores", "return scores.mT"),
     ("queries = query[..., :, None, :]", "queries = query[..., None, :, :]"),
     ("keys = key[..., None, :, :]", "keys = key[..., :, None, :]"),
@@ -55,7 +55,7 @@ SCORES = (
     ("return products.sum(dim=-1)", "return products.sum(dim=-3)"),
     ("return products.sum(dim=-1)", "return products"),
     ("return products.sum(dim=-1)", "return torch.cosine_similarity(queries, keys, dim=-1)"),
-    ("return products.sum(dim=-1)", f"return products.sum(dim=-1) / {ROOT}"),
+    ("return products.sum(dim=-1)", f"return products.sum(dim=-1) / {SCALE_LINE}"),
     ("return products.sum(dim=-1)", "return products.sum(dim=-1).softmax(dim=-1)"),
     ("return products.sum(dim=-1)", "return products.sum(dim=-1).tanh()"),
     ("return products.sum(dim=-1)", "return products.sum(dim=-1).sigmoid()"),
@@ -68,7 +68,7 @@ SCORES = (
     ),
     ("turned = key.permute(axes)", "turned = key"),
     ("return torch.matmul(query, turned)", "return torch.matmul(turned, query)"),
-    ("return torch.matmul(query, turned)", f"return torch.matmul(query, turned) / {ROOT}"),
+    ("return torch.matmul(query, turned)", f"return torch.matmul(query, turned) / {SCALE_LINE}"),
     ("return torch.matmul(query, turned)", "return torch.matmul(query, turned).softmax(dim=-1)"),
 )
-WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {"kqv.attention_scores": SCORES}
+WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {"kqv.attention_scores": SCORES_WRONG_LINES}

@@ -30,23 +30,23 @@ def pairs_in_steps(weight, n_heads):
     return weight[order]
 
 
-RIGHT = {"llama.merge_pairs": [merge_in_steps], "llama.pairs_from_halves": [pairs_in_steps]}
-QUERY = "query = apply_rope(query, positions, self.base)"
-KEY = "key = apply_rope(key, positions, self.base)"
-MASK = "mask = causal_mask(n) if mask is None else mask"
-MIXED = "mixed = scaled_dot_product_attention(query, key, value, mask | empty)"
-OUT = "return layers.W_o(merge_heads(mixed.masked_fill(empty, 0)))"
-ATTEND = "x = x + self.attend(self.norm_1(x), mask, positions)"
-FEED = "return x + self.feed_forward(self.norm_2(x))"
-ORDER = "order += [first + i, first + half + i]"
-BEST = "best = min(known, key=ranks.get)"
-JOINED = "pieces[i : i + 2] = [pieces[i] + pieces[i + 1]]"
+RIGHT_ANSWERS = {"llama.merge_pairs": [merge_in_steps], "llama.pairs_from_halves": [pairs_in_steps]}
+ROTATED_QUERY_LINE = "query = apply_rope(query, positions, self.base)"
+ROTATED_KEY_LINE = "key = apply_rope(key, positions, self.base)"
+CAUSAL_MASK_LINE = "mask = causal_mask(n) if mask is None else mask"
+LLAMA_MIXED_LINE = "mixed = scaled_dot_product_attention(query, key, value, mask | empty)"
+OUTPUT_LINE = "return layers.W_o(merge_heads(mixed.masked_fill(empty, 0)))"
+ATTENTION_BRANCH_LINE = "x = x + self.attend(self.norm_1(x), mask, positions)"
+FEED_FORWARD_LINE = "return x + self.feed_forward(self.norm_2(x))"
+ROW_ORDER_LINE = "order += [first + i, first + half + i]"
+BEST_PAIR_LINE = "best = min(known, key=ranks.get)"
+JOINED_PAIR_LINE = "pieces[i : i + 2] = [pieces[i] + pieces[i + 1]]"
 WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
     "llama.LlamaBlock": (
-        (QUERY, "query = apply_rope(query, -positions, self.base)"),
-        (QUERY, "query = apply_rope(key, positions, self.base)"),
-        (KEY, "value = apply_rope(value, positions, self.base)"),
-        (KEY, "key = key"),
+        (ROTATED_QUERY_LINE, "query = apply_rope(query, -positions, self.base)"),
+        (ROTATED_QUERY_LINE, "query = apply_rope(key, positions, self.base)"),
+        (ROTATED_KEY_LINE, "value = apply_rope(value, positions, self.base)"),
+        (ROTATED_KEY_LINE, "key = key"),
         (
             "value = split_heads(layers.W_v(x), self.n_kv_heads)",
             "value = split_heads(layers.W_k(x), self.n_kv_heads)",
@@ -67,38 +67,41 @@ WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
             "part.repeat_interleave(group, dim=-3) for part in (key, value)",
             "part[..., :1, :, :] for part in (key, value)",
         ),
-        (MASK, "mask = causal_mask(n)"),
-        (MASK, "mask = torch.ones(n, n, dtype=torch.bool) if mask is None else mask"),
-        (MASK, "mask = causal_mask(n) if mask is None else mask & causal_mask(n)"),
-        (MASK, "mask = causal_mask(n) if mask is None else ~mask"),
-        (MASK, "mask = causal_mask(n) if mask is None else mask.mT"),
-        (MASK, "mask = causal_mask(n).tril(-1) if mask is None else mask"),
-        (MIXED, "mixed = scaled_dot_product_attention(query, key, value, mask)"),
-        (MIXED, "mixed = scaled_dot_product_attention(key, query, value, mask | empty)"),
-        (OUT, "return layers.W_o(merge_heads(mixed))"),
-        (OUT, "return merge_heads(mixed.masked_fill(empty, 0))"),
-        (OUT, "return layers.W_o(mixed.masked_fill(empty, 0).reshape(x.shape))"),
-        (ATTEND, "x = x + self.attend(x, mask, positions)"),
-        (ATTEND, "x += self.attend(self.norm_1(x), mask, positions)"),
-        (ATTEND, "x = self.attend(self.norm_1(x), mask, positions)"),
-        (ATTEND, "x = self.norm_1(x) + self.attend(self.norm_1(x), mask, positions)"),
-        (ATTEND, "x = x + self.norm_1(self.attend(x, mask, positions))"),
-        (ATTEND, "x = self.norm_1(x + self.attend(x, mask, positions))"),
-        (FEED, "return x + self.feed_forward(self.norm_1(x))"),
-        (FEED, "return x + self.norm_2(self.feed_forward(x))"),
-        (FEED, "return self.norm_2(x + self.feed_forward(x))"),
-        (FEED, "return self.feed_forward(self.norm_2(x))"),
-        (FEED, "return x"),
+        (CAUSAL_MASK_LINE, "mask = causal_mask(n)"),
+        (CAUSAL_MASK_LINE, "mask = torch.ones(n, n, dtype=torch.bool) if mask is None else mask"),
+        (CAUSAL_MASK_LINE, "mask = causal_mask(n) if mask is None else mask & causal_mask(n)"),
+        (CAUSAL_MASK_LINE, "mask = causal_mask(n) if mask is None else ~mask"),
+        (CAUSAL_MASK_LINE, "mask = causal_mask(n) if mask is None else mask.mT"),
+        (CAUSAL_MASK_LINE, "mask = causal_mask(n).tril(-1) if mask is None else mask"),
+        (LLAMA_MIXED_LINE, "mixed = scaled_dot_product_attention(query, key, value, mask)"),
+        (LLAMA_MIXED_LINE, "mixed = scaled_dot_product_attention(key, query, value, mask | empty)"),
+        (OUTPUT_LINE, "return layers.W_o(merge_heads(mixed))"),
+        (OUTPUT_LINE, "return merge_heads(mixed.masked_fill(empty, 0))"),
+        (OUTPUT_LINE, "return layers.W_o(mixed.masked_fill(empty, 0).reshape(x.shape))"),
+        (ATTENTION_BRANCH_LINE, "x = x + self.attend(x, mask, positions)"),
+        (ATTENTION_BRANCH_LINE, "x += self.attend(self.norm_1(x), mask, positions)"),
+        (ATTENTION_BRANCH_LINE, "x = self.attend(self.norm_1(x), mask, positions)"),
+        (
+            ATTENTION_BRANCH_LINE,
+            "x = self.norm_1(x) + self.attend(self.norm_1(x), mask, positions)",
+        ),
+        (ATTENTION_BRANCH_LINE, "x = x + self.norm_1(self.attend(x, mask, positions))"),
+        (ATTENTION_BRANCH_LINE, "x = self.norm_1(x + self.attend(x, mask, positions))"),
+        (FEED_FORWARD_LINE, "return x + self.feed_forward(self.norm_1(x))"),
+        (FEED_FORWARD_LINE, "return x + self.norm_2(self.feed_forward(x))"),
+        (FEED_FORWARD_LINE, "return self.norm_2(x + self.feed_forward(x))"),
+        (FEED_FORWARD_LINE, "return self.feed_forward(self.norm_2(x))"),
+        (FEED_FORWARD_LINE, "return x"),
     ),
     "llama.merge_pairs": (
-        (BEST, "best = max(known, key=ranks.get)"),
-        (BEST, "best = known[0]"),
-        (BEST, "best = min(known)"),
-        (BEST, "best = max(known, key=known.count)"),
-        (BEST, 'best = max(known, key=lambda pair: len("".join(pair)))'),
-        (JOINED, "pieces[i : i + 2] = [pieces[i + 1] + pieces[i]]"),
-        (JOINED, 'pieces[i : i + 2] = [f"{pieces[i]} {pieces[i + 1]}"]'),
-        (JOINED, "pieces[i : i + 3] = [pieces[i] + pieces[i + 1]]"),
+        (BEST_PAIR_LINE, "best = max(known, key=ranks.get)"),
+        (BEST_PAIR_LINE, "best = known[0]"),
+        (BEST_PAIR_LINE, "best = min(known)"),
+        (BEST_PAIR_LINE, "best = max(known, key=known.count)"),
+        (BEST_PAIR_LINE, 'best = max(known, key=lambda pair: len("".join(pair)))'),
+        (JOINED_PAIR_LINE, "pieces[i : i + 2] = [pieces[i + 1] + pieces[i]]"),
+        (JOINED_PAIR_LINE, 'pieces[i : i + 2] = [f"{pieces[i]} {pieces[i + 1]}"]'),
+        (JOINED_PAIR_LINE, "pieces[i : i + 3] = [pieces[i] + pieces[i + 1]]"),
         (
             "if (pieces[i], pieces[i + 1]) == best:",
             'if pieces[i] + pieces[i + 1] == "".join(best):',
@@ -143,8 +146,8 @@ WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
         ("_, i = min(found)", "_, i = found[-1]"),
     ),
     "llama.pairs_from_halves": (
-        (ORDER, "order += [first + half + i, first + i]"),
-        (ORDER, "order += [first + i, first + 2 * half - 1 - i]"),
+        (ROW_ORDER_LINE, "order += [first + half + i, first + i]"),
+        (ROW_ORDER_LINE, "order += [first + i, first + 2 * half - 1 - i]"),
         ("first = 2 * half * h", "first = 0"),
         (
             "halves = weight.reshape(n_heads, 2, -1, d_in)",

@@ -10,7 +10,7 @@ def padding_by_comparing(lengths, max_length):
     return allowed.unsqueeze(-2)
 
 
-RIGHT = {"masking.padding_mask": [padding_by_comparing]}
+RIGHT_ANSWERS = {"masking.padding_mask": [padding_by_comparing]}
 WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
     "masking.causal_mask": (
         ("queries = torch.arange(n_keys - n_queries, n_keys)", "queries = torch.arange(n_queries)"),

@@ -29,7 +29,7 @@ def mix_row_by_row(A, X):
     return np.stack(rows, axis=-2)
 
 
-RIGHT = {"mixing.mix": [mix_by_token, mix_by_sums, mix_row_by_row]}
+RIGHT_ANSWERS = {"mixing.mix": [mix_by_token, mix_by_sums, mix_row_by_row]}
 WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
     "mixing.window_weights": (
         (

@@ -88,28 +88,28 @@ def batched_in_steps(naive):
     return batched
 
 
-RIGHT = {
+RIGHT_ANSWERS = {
     "multihead.naive_to_batched": [batched_in_steps],
     "multihead.split_heads": [split_by_slices, split_in_two_steps, split_by_chunks],
     "multihead.merge_heads": [merge_by_axes, merge_by_heads, merge_by_token],
 }
-WEIGHT_ROWS = "target.weight.copy_(torch.cat([layer.weight for layer in layers]))"
-BIAS_ROWS = "target.bias.copy_(torch.cat([layer.bias for layer in layers]))"
-SLICE = "heads[..., h, :, :] = x[..., h * width : (h + 1) * width]"
-PARTS = "parts = x.reshape(*batch, n, n_heads, width)"
-MERGED = "return by_token.reshape(*batch, n, h * d_head)"
-LAYERS = "layers = [getattr(head, name) for head in naive.heads]"
-STATE = 'f"W_o.{part}": tensor for part, tensor in naive.W_o.state_dict().items()'
+WEIGHT_ROWS_LINE = "target.weight.copy_(torch.cat([layer.weight for layer in layers]))"
+BIAS_ROWS_LINE = "target.bias.copy_(torch.cat([layer.bias for layer in layers]))"
+HEAD_SLICES_LINE = "heads[..., h, :, :] = x[..., h * width : (h + 1) * width]"
+HEAD_PARTS_LINE = "parts = x.reshape(*batch, n, n_heads, width)"
+MERGED_HEADS_LINE = "return by_token.reshape(*batch, n, h * d_head)"
+HEAD_LAYERS_LINE = "layers = [getattr(head, name) for head in naive.heads]"
+OUTPUT_STATE_LINE = 'f"W_o.{part}": tensor for part, tensor in naive.W_o.state_dict().items()'
 WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
     "multihead.split_heads": (
-        (SLICE, "heads[..., h, :, :] = x[..., h::n_heads]"),
+        (HEAD_SLICES_LINE, "heads[..., h, :, :] = x[..., h::n_heads]"),
         (
             "return x.reshape(*batch, n, n_heads, d // n_heads).transpose(-3, -2)",
             "return x.reshape(*batch, n, d // n_heads, n_heads).movedim(-1, -3)",
         ),
-        (SLICE, "heads[..., h, :, :] = x[..., :width]"),
-        (SLICE, "heads[..., h, :, :] = x[..., h : h + width]"),
-        (SLICE, "heads[..., h, :, :] = x[..., d - (h + 1) * width : d - h * width]"),
+        (HEAD_SLICES_LINE, "heads[..., h, :, :] = x[..., :width]"),
+        (HEAD_SLICES_LINE, "heads[..., h, :, :] = x[..., h : h + width]"),
+        (HEAD_SLICES_LINE, "heads[..., h, :, :] = x[..., d - (h + 1) * width : d - h * width]"),
         ("for h in range(n_heads):", "for h in range(n_heads - 1):"),
         ("if d % n_heads:", "if n % n_heads:"),
         ("if d % n_heads:", "if n_heads % d:"),
@@ -120,9 +120,9 @@ WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
         ("if rest:", "if not width:"),
         ("width, rest = divmod(d, n_heads)", "width, rest = divmod(n_heads, d)"),
         ("width, rest = divmod(d, n_heads)", "width, rest = divmod(d, d // n_heads)"),
-        (PARTS, "parts = x.reshape(*batch, n, width, n_heads).mT"),
-        (PARTS, "parts = x.reshape(*batch, n_heads, n, width).transpose(-3, -2)"),
-        (PARTS, "parts = x.reshape(*batch, n, width, n_heads)"),
+        (HEAD_PARTS_LINE, "parts = x.reshape(*batch, n, width, n_heads).mT"),
+        (HEAD_PARTS_LINE, "parts = x.reshape(*batch, n_heads, n, width).transpose(-3, -2)"),
+        (HEAD_PARTS_LINE, "parts = x.reshape(*batch, n, width, n_heads)"),
         ("return parts.transpose(-3, -2)", "return parts"),
         ("return parts.transpose(-3, -2)", "return parts.transpose(-2, -1)"),
         ("return parts.transpose(-3, -2)", "return parts.transpose(1, 2)"),
@@ -143,10 +143,10 @@ WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
         ("by_token = x.transpose(-3, -2)", "by_token = x.transpose(0, 1)"),
         ("by_token = x.transpose(-3, -2)", "by_token = x.transpose(-2, -1)"),
         ("by_token = x.transpose(-3, -2)", "by_token = x.transpose(-3, -1)"),
-        (MERGED, "return by_token.view(*batch, n, h * d_head)"),
-        (MERGED, "return by_token.reshape(*batch, h, n * d_head)"),
-        (MERGED, "return by_token.mean(dim=-2)"),
-        (MERGED, "return by_token.mT.reshape(*batch, n, h * d_head)"),
+        (MERGED_HEADS_LINE, "return by_token.view(*batch, n, h * d_head)"),
+        (MERGED_HEADS_LINE, "return by_token.reshape(*batch, h, n * d_head)"),
+        (MERGED_HEADS_LINE, "return by_token.mean(dim=-2)"),
+        (MERGED_HEADS_LINE, "return by_token.mT.reshape(*batch, n, h * d_head)"),
         ("parts.append(x[..., i, :, :])", "parts.append(x[..., 0, :, :])"),
         ("parts.append(x[..., i, :, :])", "parts.append(x[i])"),
         ("parts.append(x[..., i, :, :])", "parts.append(x[:, i])"),
@@ -168,20 +168,26 @@ WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
     "multihead.naive_to_batched": (
         ("batched.W_o.load_state_dict(naive.W_o.state_dict())", "batched.W_o = naive.W_o"),
         ("n_heads = len(naive.heads)", "n_heads = naive.heads[0].W_q.out_features"),
-        (WEIGHT_ROWS, "target.weight.copy_(torch.cat([layer.weight for layer in layers[::-1]]))"),
-        (WEIGHT_ROWS, "target.weight.copy_(sum(h.weight for h in layers).repeat(n_heads, 1))"),
         (
-            WEIGHT_ROWS,
+            WEIGHT_ROWS_LINE,
+            "target.weight.copy_(torch.cat([layer.weight for layer in layers[::-1]]))",
+        ),
+        (WEIGHT_ROWS_LINE, "target.weight.copy_(sum(h.weight for h in layers).repeat(n_heads, 1))"),
+        (
+            WEIGHT_ROWS_LINE,
             "target.weight.copy_(torch.stack([h.weight for h in layers], dim=1).flatten(0, 1))",
         ),
-        (BIAS_ROWS, "target.bias.copy_(torch.cat([layer.bias for layer in layers[::-1]]))"),
-        (BIAS_ROWS, "target.bias.copy_(layers[0].bias.repeat(n_heads))"),
+        (BIAS_ROWS_LINE, "target.bias.copy_(torch.cat([layer.bias for layer in layers[::-1]]))"),
+        (BIAS_ROWS_LINE, "target.bias.copy_(layers[0].bias.repeat(n_heads))"),
         ("target = getattr(batched, name)", 'target = getattr(batched, "W_v")'),
-        (LAYERS, 'layers = [getattr(head, "W_q") for head in naive.heads]'),
-        (LAYERS, "layers = [getattr(head, name) for head in naive.heads[::-1]]"),
-        (LAYERS, "layers = [getattr(naive.heads[0], name) for head in naive.heads]"),
-        (LAYERS, 'layers = [getattr(head, "W_k") for head in naive.heads]'),
-        (STATE, 'f"W.{part}": tensor for part, tensor in naive.W_o.state_dict().items()'),
+        (HEAD_LAYERS_LINE, 'layers = [getattr(head, "W_q") for head in naive.heads]'),
+        (HEAD_LAYERS_LINE, "layers = [getattr(head, name) for head in naive.heads[::-1]]"),
+        (HEAD_LAYERS_LINE, "layers = [getattr(naive.heads[0], name) for head in naive.heads]"),
+        (HEAD_LAYERS_LINE, 'layers = [getattr(head, "W_k") for head in naive.heads]'),
+        (
+            OUTPUT_STATE_LINE,
+            'f"W.{part}": tensor for part, tensor in naive.W_o.state_dict().items()',
+        ),
         (
             "batched.load_state_dict(state, strict=False)",
             "batched.load_state_dict(state, strict=False, assign=True)",
@@ -228,39 +234,39 @@ WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
         ("bias = naive.W_o.bias is not None", "bias = True"),
     ),
 }
-SPLIT = "x = split_heads(x, self.n_kv_heads)"
-REPEATED = "return x.repeat_interleave(self.n_heads // self.n_kv_heads, dim=-3)"
-SCORES = "scores = q @ k.mT / math.sqrt(q.shape[-1])"
-FILLED = "scores = scores.masked_fill(~mask, -torch.inf)"
-WEIGHTS = "return scores.softmax(dim=-1)"
-MIXED = "mixed = self.weights(query, key, value, mask) @ self.heads_of("
-KEY = "key = query if key is None else key"
+SPLIT_HEADS_LINE = "x = split_heads(x, self.n_kv_heads)"
+REPEATED_HEADS_LINE = "return x.repeat_interleave(self.n_heads // self.n_kv_heads, dim=-3)"
+HEAD_SCORES_LINE = "scores = q @ k.mT / math.sqrt(q.shape[-1])"
+MASKED_SCORES_LINE = "scores = scores.masked_fill(~mask, -torch.inf)"
+HEAD_WEIGHTS_LINE = "return scores.softmax(dim=-1)"
+HEAD_MIXED_LINE = "mixed = self.weights(query, key, value, mask) @ self.heads_of("
+DEFAULT_KEY_LINE = "key = query if key is None else key"
 WRONG_LINES["multihead.MultiHeadAttention"] = (
-    (SCORES, "scores = q @ k.mT"),
-    (SCORES, "scores = q @ k.mT / q.shape[-1]"),
-    (SCORES, "scores = q @ k.mT / math.sqrt(query.shape[-1])"),
-    (SCORES, "scores = q @ k.mT / math.sqrt(k.shape[-2])"),
-    (SCORES, "scores = q @ k.mT * math.sqrt(q.shape[-1])"),
-    (WEIGHTS, "return scores.softmax(dim=-2)"),
-    (WEIGHTS, "return scores.softmax(dim=-3)"),
-    (WEIGHTS, "return scores.softmax(dim=1)"),
-    (WEIGHTS, "return scores.sigmoid()"),
-    (WEIGHTS, "return scores"),
-    (WEIGHTS, "return scores.softmax(dim=-1).mean(dim=-3, keepdim=True)"),
-    (FILLED, "scores = scores.masked_fill(mask, -torch.inf)"),
-    (FILLED, "scores = scores * mask"),
-    (FILLED, "scores = scores + mask"),
-    (FILLED, "scores = scores.masked_fill(~mask, 0)"),
-    (FILLED, "scores = scores.masked_fill(~mask, -1.0)"),
-    (FILLED, "scores = scores.masked_fill(~mask.mT, -torch.inf)"),
+    (HEAD_SCORES_LINE, "scores = q @ k.mT"),
+    (HEAD_SCORES_LINE, "scores = q @ k.mT / q.shape[-1]"),
+    (HEAD_SCORES_LINE, "scores = q @ k.mT / math.sqrt(query.shape[-1])"),
+    (HEAD_SCORES_LINE, "scores = q @ k.mT / math.sqrt(k.shape[-2])"),
+    (HEAD_SCORES_LINE, "scores = q @ k.mT * math.sqrt(q.shape[-1])"),
+    (HEAD_WEIGHTS_LINE, "return scores.softmax(dim=-2)"),
+    (HEAD_WEIGHTS_LINE, "return scores.softmax(dim=-3)"),
+    (HEAD_WEIGHTS_LINE, "return scores.softmax(dim=1)"),
+    (HEAD_WEIGHTS_LINE, "return scores.sigmoid()"),
+    (HEAD_WEIGHTS_LINE, "return scores"),
+    (HEAD_WEIGHTS_LINE, "return scores.softmax(dim=-1).mean(dim=-3, keepdim=True)"),
+    (MASKED_SCORES_LINE, "scores = scores.masked_fill(mask, -torch.inf)"),
+    (MASKED_SCORES_LINE, "scores = scores * mask"),
+    (MASKED_SCORES_LINE, "scores = scores + mask"),
+    (MASKED_SCORES_LINE, "scores = scores.masked_fill(~mask, 0)"),
+    (MASKED_SCORES_LINE, "scores = scores.masked_fill(~mask, -1.0)"),
+    (MASKED_SCORES_LINE, "scores = scores.masked_fill(~mask.mT, -torch.inf)"),
     ("if 2 < mask.ndim < scores.ndim:", "if mask.ndim < scores.ndim:"),
     ("if 2 < mask.ndim < scores.ndim:", "if mask.ndim > scores.ndim:"),
     ("mask = mask.unsqueeze(-3)", "mask = mask.unsqueeze(0)"),
-    (REPEATED, "return x.tile(self.n_heads // self.n_kv_heads, 1, 1)"),
-    (REPEATED, "return x[..., :1, :, :].expand(*x.shape[:-3], self.n_heads, -1, -1)"),
-    (REPEATED, "return x"),
-    (SPLIT, "x = x.reshape(*x.shape[:-2], self.n_kv_heads, x.shape[-2], -1)"),
-    (MIXED, "mixed = self.weights(query, key, value) @ self.heads_of("),
+    (REPEATED_HEADS_LINE, "return x.tile(self.n_heads // self.n_kv_heads, 1, 1)"),
+    (REPEATED_HEADS_LINE, "return x[..., :1, :, :].expand(*x.shape[:-3], self.n_heads, -1, -1)"),
+    (REPEATED_HEADS_LINE, "return x"),
+    (SPLIT_HEADS_LINE, "x = x.reshape(*x.shape[:-2], self.n_kv_heads, x.shape[-2], -1)"),
+    (HEAD_MIXED_LINE, "mixed = self.weights(query, key, value) @ self.heads_of("),
     ("value = key if value is None else value", "value = query if value is None else value"),
     ("value = key if value is None else value", "value = key"),
     ("return self.W_o(merge_heads(mixed))", "return merge_heads(mixed)"),

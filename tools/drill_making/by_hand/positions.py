@@ -1,10 +1,10 @@
 """Chapter 11: wrong lines for right answers."""
 
-FREQUENCIES = "frequencies = base ** (-torch.arange(0, d, 2).double() / d)"
-ANGLES = "angles = positions.double()[:, None] * frequencies"
-PARTS = "cos, sin = (angles.cos().to(x.dtype), angles.sin().to(x.dtype))"
-PAIRS = "a, b = (x[..., 0::2], x[..., 1::2])"
-TURNED = "return torch.stack([a * cos - b * sin, a * sin + b * cos], dim=-1).flatten("
+FREQUENCIES_LINE = "frequencies = base ** (-torch.arange(0, d, 2).double() / d)"
+ANGLES_LINE = "angles = positions.double()[:, None] * frequencies"
+COS_SIN_LINE = "cos, sin = (angles.cos().to(x.dtype), angles.sin().to(x.dtype))"
+PAIRS_LINE = "a, b = (x[..., 0::2], x[..., 1::2])"
+ROTATED_PAIRS_LINE = "return torch.stack([a * cos - b * sin, a * sin + b * cos], dim=-1).flatten("
 WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
     "positions.sinusoidal_encoding": (
         (
@@ -25,24 +25,41 @@ WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
         ),
     ),
     "positions.apply_rope": (
-        (FREQUENCIES, "frequencies = base ** (torch.arange(0, d, 2).double() / d)"),
-        (FREQUENCIES, "frequencies = base ** (-torch.arange(2, d + 2, 2).double() / d)"),
-        (FREQUENCIES, "frequencies = 10000.0 ** (-torch.arange(0, d, 2).double() / d)"),
-        (FREQUENCIES, "frequencies = base ** -torch.arange(0, d, 2).double() / d"),
-        (FREQUENCIES, "frequencies = base ** (-torch.arange(0, d, 2).double().flip(0) / d)"),
-        (FREQUENCIES, "frequencies = base ** (-torch.arange(0, d, 2).double() / (d // 2))"),
-        (ANGLES, "angles = -positions.double()[:, None] * frequencies"),
-        (ANGLES, "angles = positions.abs().double()[:, None] * frequencies"),
-        (ANGLES, "angles = positions.long().double()[:, None] * frequencies"),
-        (ANGLES, "angles = torch.arange(len(positions)).double()[:, None] * frequencies"),
-        (ANGLES, "angles = positions.float()[:, None] * frequencies.float()"),
-        (PARTS, "cos, sin = (angles.sin().to(x.dtype), angles.cos().to(x.dtype))"),
-        (PAIRS, "a, b = (x[..., : d // 2], x[..., d // 2 :])"),
-        (TURNED, TURNED.replace("b * sin, a * sin", "b * sin, b * sin").replace("+ b", "+ a")),
-        (TURNED, "return torch.stack([a * cos + b * sin, b * cos - a * sin], dim=-1).flatten("),
-        (TURNED, "return torch.stack([a * cos + b * sin, a * sin + b * cos], dim=-1).flatten("),
-        (TURNED, "return torch.stack([a * cos + b * sin, a * sin - b * cos], dim=-1).flatten("),
-        (TURNED, "return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=-1).reshape("),
+        (FREQUENCIES_LINE, "frequencies = base ** (torch.arange(0, d, 2).double() / d)"),
+        (FREQUENCIES_LINE, "frequencies = base ** (-torch.arange(2, d + 2, 2).double() / d)"),
+        (FREQUENCIES_LINE, "frequencies = 10000.0 ** (-torch.arange(0, d, 2).double() / d)"),
+        (FREQUENCIES_LINE, "frequencies = base ** -torch.arange(0, d, 2).double() / d"),
+        (FREQUENCIES_LINE, "frequencies = base ** (-torch.arange(0, d, 2).double().flip(0) / d)"),
+        (FREQUENCIES_LINE, "frequencies = base ** (-torch.arange(0, d, 2).double() / (d // 2))"),
+        (ANGLES_LINE, "angles = -positions.double()[:, None] * frequencies"),
+        (ANGLES_LINE, "angles = positions.abs().double()[:, None] * frequencies"),
+        (ANGLES_LINE, "angles = positions.long().double()[:, None] * frequencies"),
+        (ANGLES_LINE, "angles = torch.arange(len(positions)).double()[:, None] * frequencies"),
+        (ANGLES_LINE, "angles = positions.float()[:, None] * frequencies.float()"),
+        (COS_SIN_LINE, "cos, sin = (angles.sin().to(x.dtype), angles.cos().to(x.dtype))"),
+        (PAIRS_LINE, "a, b = (x[..., : d // 2], x[..., d // 2 :])"),
+        (
+            ROTATED_PAIRS_LINE,
+            ROTATED_PAIRS_LINE.replace("b * sin, a * sin", "b * sin, b * sin").replace(
+                "+ b", "+ a"
+            ),
+        ),
+        (
+            ROTATED_PAIRS_LINE,
+            "return torch.stack([a * cos + b * sin, b * cos - a * sin], dim=-1).flatten(",
+        ),
+        (
+            ROTATED_PAIRS_LINE,
+            "return torch.stack([a * cos + b * sin, a * sin + b * cos], dim=-1).flatten(",
+        ),
+        (
+            ROTATED_PAIRS_LINE,
+            "return torch.stack([a * cos + b * sin, a * sin - b * cos], dim=-1).flatten(",
+        ),
+        (
+            ROTATED_PAIRS_LINE,
+            "return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=-1).reshape(",
+        ),
         ("if d % 2:", "if d < 2:"),
     ),
 }

@@ -19,36 +19,36 @@ def entropy_in_steps(weights):
     return -terms.sum(dim=-1)
 
 
-RIGHT = {
+RIGHT_ANSWERS = {
     "scaling.softmax_jacobian": [jacobian_in_steps],
     "scaling.attention_entropy": [entropy_in_steps],
 }
-QUERY = "query = torch.randn(n_samples, d_k, generator=generator)"
-KEY = "key = torch.randn(n_samples, d_k, generator=generator)"
-SCORES = "scores = (query * key).sum(dim=-1)"
-RETURN = "return scores.var().item()"
+RANDOM_QUERY_LINE = "query = torch.randn(n_samples, d_k, generator=generator)"
+RANDOM_KEY_LINE = "key = torch.randn(n_samples, d_k, generator=generator)"
+RANDOM_SCORES_LINE = "scores = (query * key).sum(dim=-1)"
+VARIANCE_LINE = "return scores.var().item()"
 WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
     "scaling.score_variance": (
-        (RETURN, "return scores.std().item()"),
-        (SCORES, "scores = (query * key).sum(dim=0)"),
-        (KEY, "key = torch.randn(d_k, generator=generator)"),
-        (QUERY, "query = torch.rand(n_samples, d_k, generator=generator)"),
-        (RETURN, "return scores.mean().item()"),
-        (SCORES, "scores = (query * key).mean(dim=-1)"),
+        (VARIANCE_LINE, "return scores.std().item()"),
+        (RANDOM_SCORES_LINE, "scores = (query * key).sum(dim=0)"),
+        (RANDOM_KEY_LINE, "key = torch.randn(d_k, generator=generator)"),
+        (RANDOM_QUERY_LINE, "query = torch.rand(n_samples, d_k, generator=generator)"),
+        (VARIANCE_LINE, "return scores.mean().item()"),
+        (RANDOM_SCORES_LINE, "scores = (query * key).mean(dim=-1)"),
         (
             "generator = torch.Generator().manual_seed(seed)",
             "generator = torch.Generator().manual_seed(0)",
         ),
-        (RETURN, "return scores.square().sum().item()"),
-        (SCORES, "scores = query @ key.mT"),
-        (KEY, "key = query"),
-        (KEY, "key = torch.randn(n_samples, d_k)"),
-        (QUERY, "query = torch.randn(n_samples, d_k, generator=generator) / d_k**0.5"),
-        (QUERY, "query = 2 * torch.rand(n_samples, d_k, generator=generator) - 1"),
-        (KEY, "key = torch.randn(1, d_k, generator=generator)"),
-        (RETURN, "return (scores**4).mean().item()"),
-        (RETURN, "return scores.var()"),
-        (RETURN, "return scores.square().var().item()"),
+        (VARIANCE_LINE, "return scores.square().sum().item()"),
+        (RANDOM_SCORES_LINE, "scores = query @ key.mT"),
+        (RANDOM_KEY_LINE, "key = query"),
+        (RANDOM_KEY_LINE, "key = torch.randn(n_samples, d_k)"),
+        (RANDOM_QUERY_LINE, "query = torch.randn(n_samples, d_k, generator=generator) / d_k**0.5"),
+        (RANDOM_QUERY_LINE, "query = 2 * torch.rand(n_samples, d_k, generator=generator) - 1"),
+        (RANDOM_KEY_LINE, "key = torch.randn(1, d_k, generator=generator)"),
+        (VARIANCE_LINE, "return (scores**4).mean().item()"),
+        (VARIANCE_LINE, "return scores.var()"),
+        (VARIANCE_LINE, "return scores.square().var().item()"),
         (
             'return np.var(np.einsum("nd,nd->n", q, k))',
             'return np.mean(np.einsum("nd,nd->n", q, k))',
@@ -77,8 +77,8 @@ WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
         ("total += step * (score - mean)", "total += score - mean"),
         ("return total / (n_samples - 1)", "return total"),
         ("return total / (n_samples - 1)", "return (total / (n_samples - 1)) ** 0.5"),
-        (SCORES, "scores = query * key"),
-        (SCORES, "scores = (query * key).sum(dim=-1) / d_k**0.5"),
+        (RANDOM_SCORES_LINE, "scores = query * key"),
+        (RANDOM_SCORES_LINE, "scores = (query * key).sum(dim=-1) / d_k**0.5"),
         ("generator = torch.Generator().manual_seed(seed)", "generator = torch.Generator()"),
         (
             "generator = torch.Generator().manual_seed(seed)",

@@ -5,8 +5,8 @@ import math
 import torch
 from torch import nn
 
-from drill_making.by_hand.kqv import RIGHT as CHAPTER_5
-from drill_making.by_hand.kqv import SCORES
+from drill_making.by_hand.kqv import RIGHT_ANSWERS as KQV_RIGHT_ANSWERS
+from drill_making.by_hand.kqv import SCORES_WRONG_LINES
 
 
 class BilinearInSteps(nn.Module):
@@ -33,23 +33,26 @@ class BilinearByAxes(nn.Module):
         return (queries * keys).sum(dim=-1)
 
 
-RIGHT = {
-    "scoring.dot_score": CHAPTER_5["kqv.attention_scores"],
+RIGHT_ANSWERS = {
+    "scoring.dot_score": KQV_RIGHT_ANSWERS["kqv.attention_scores"],
     "scoring.BilinearScore": [BilinearInSteps, BilinearByAxes],
 }
-PARAMETER = "self.W = nn.Parameter(spread * torch.randn(d_q, d_k))"
-TURNED = "turned = key.transpose(-2, -1)"
-SUMS = "return (queries * keys).sum(dim=-1)"
+PARAMETER_LINE = "self.W = nn.Parameter(spread * torch.randn(d_q, d_k))"
+TRANSPOSED_KEY_LINE = "turned = key.transpose(-2, -1)"
+SUMMED_PRODUCTS_LINE = "return (queries * keys).sum(dim=-1)"
 WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
-    "scoring.dot_score": SCORES,
+    "scoring.dot_score": SCORES_WRONG_LINES,
     "scoring.BilinearScore": (
-        (PARAMETER, "self.W = nn.Parameter(spread * torch.randn(d_k, d_q))"),
-        (PARAMETER, "self.W = spread * torch.randn(d_q, d_k)"),
-        (PARAMETER, "self.W = nn.Parameter(torch.full((d_q, d_k), spread))"),
-        (TURNED, "turned = key.transpose(0, 1)"),
-        (TURNED, "turned = key.transpose(1, 2)"),
-        (TURNED, "turned = key.reshape(*key.shape[:-2], key.shape[-1], key.shape[-2])"),
-        (TURNED, "turned = key.T"),
+        (PARAMETER_LINE, "self.W = nn.Parameter(spread * torch.randn(d_k, d_q))"),
+        (PARAMETER_LINE, "self.W = spread * torch.randn(d_q, d_k)"),
+        (PARAMETER_LINE, "self.W = nn.Parameter(torch.full((d_q, d_k), spread))"),
+        (TRANSPOSED_KEY_LINE, "turned = key.transpose(0, 1)"),
+        (TRANSPOSED_KEY_LINE, "turned = key.transpose(1, 2)"),
+        (
+            TRANSPOSED_KEY_LINE,
+            "turned = key.reshape(*key.shape[:-2], key.shape[-1], key.shape[-2])",
+        ),
+        (TRANSPOSED_KEY_LINE, "turned = key.T"),
         ("projected = query @ self.W", "projected = query"),
         ("projected = query @ self.W", "projected = query @ self.W.T"),
         ("projected = query @ self.W", "projected = (query @ self.W).tanh()"),
@@ -58,10 +61,10 @@ WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
         ("return projected @ turned", "return projected @ turned / math.sqrt(query.shape[-1])"),
         ("return projected @ turned", "return projected @ turned / math.sqrt(key.shape[-1])"),
         ("return projected @ turned", "return (projected @ turned).mT"),
-        (SUMS, "return (queries * keys).sum(dim=-2)"),
-        (SUMS, "return torch.cosine_similarity(queries, keys, dim=-1)"),
-        (SUMS, "return torch.tanh((queries * keys).sum(dim=-1))"),
-        (SUMS, "return (queries * keys).sum(dim=-1).softmax(dim=-1)"),
+        (SUMMED_PRODUCTS_LINE, "return (queries * keys).sum(dim=-2)"),
+        (SUMMED_PRODUCTS_LINE, "return torch.cosine_similarity(queries, keys, dim=-1)"),
+        (SUMMED_PRODUCTS_LINE, "return torch.tanh((queries * keys).sum(dim=-1))"),
+        (SUMMED_PRODUCTS_LINE, "return (queries * keys).sum(dim=-1).softmax(dim=-1)"),
         ("keys = projected[..., None, :, :]", "keys = projected[..., :, None, :]"),
         ("projected = torch.matmul(key, self.W.T)", "projected = key"),
         ("projected = torch.matmul(key, self.W.T)", "projected = torch.matmul(key, self.W)"),

@@ -19,35 +19,35 @@ def equivariant_in_steps(f, X, rng=None, atol=1e-8):
     return True
 
 
-RIGHT = {"self_attention.is_permutation_equivariant": [equivariant_in_steps]}
-FIRST = "shuffled_first = f(X[..., order, :])"
-AFTER = "shuffled_after = f(X)[..., order, :]"
-DIFFERENCE = "difference = np.abs(shuffled_first - shuffled_after)"
-REFUSED = "if difference.max() > atol:"
+RIGHT_ANSWERS = {"self_attention.is_permutation_equivariant": [equivariant_in_steps]}
+SHUFFLED_FIRST_LINE = "shuffled_first = f(X[..., order, :])"
+SHUFFLED_AFTER_LINE = "shuffled_after = f(X)[..., order, :]"
+DIFFERENCE_LINE = "difference = np.abs(shuffled_first - shuffled_after)"
+TOO_FAR_LINE = "if difference.max() > atol:"
 WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
     "self_attention.is_permutation_equivariant": (
-        (AFTER, "shuffled_after = f(X)"),
-        (FIRST, "shuffled_first = f(X)[..., order, :]"),
-        (FIRST, "shuffled_first = f(X[..., order])"),
-        (FIRST, "shuffled_first = X[..., order, :]"),
-        (AFTER, "shuffled_after = X[..., order, :]"),
-        (AFTER, "shuffled_after = f(X)[..., rng.permutation(n), :]"),
-        (AFTER, "shuffled_after = f(X)[..., np.argsort(order), :]"),
-        (AFTER, "shuffled_after = f(X[..., order, :])"),
+        (SHUFFLED_AFTER_LINE, "shuffled_after = f(X)"),
+        (SHUFFLED_FIRST_LINE, "shuffled_first = f(X)[..., order, :]"),
+        (SHUFFLED_FIRST_LINE, "shuffled_first = f(X[..., order])"),
+        (SHUFFLED_FIRST_LINE, "shuffled_first = X[..., order, :]"),
+        (SHUFFLED_AFTER_LINE, "shuffled_after = X[..., order, :]"),
+        (SHUFFLED_AFTER_LINE, "shuffled_after = f(X)[..., rng.permutation(n), :]"),
+        (SHUFFLED_AFTER_LINE, "shuffled_after = f(X)[..., np.argsort(order), :]"),
+        (SHUFFLED_AFTER_LINE, "shuffled_after = f(X[..., order, :])"),
         ("order = rng.permutation(n)", "order = np.arange(n)"),
         ("order = rng.permutation(n)", "order = np.arange(n)[::-1]"),
         ("order = rng.permutation(n)", "order = np.random.permutation(n)"),
         ("order = rng.permutation(n)", "order = np.roll(np.arange(n), 1)"),
-        (DIFFERENCE, "difference = shuffled_first - shuffled_after"),
-        (DIFFERENCE, "difference = np.abs((shuffled_first - shuffled_after).sum())"),
-        (DIFFERENCE, "difference = np.abs((shuffled_first - shuffled_after)[..., 0, :])"),
-        (DIFFERENCE, "difference = np.abs(shuffled_first / shuffled_after - 1)"),
-        (REFUSED, "if difference.max() >= atol:"),
-        (REFUSED, "if difference.max() > 0:"),
-        (REFUSED, "if difference.max() > 1e-8:"),
-        (REFUSED, "if difference.mean() > atol:"),
-        (REFUSED, "if difference.max() < atol:"),
-        (REFUSED, "if difference.max() > (atol or 1e-8):"),
+        (DIFFERENCE_LINE, "difference = shuffled_first - shuffled_after"),
+        (DIFFERENCE_LINE, "difference = np.abs((shuffled_first - shuffled_after).sum())"),
+        (DIFFERENCE_LINE, "difference = np.abs((shuffled_first - shuffled_after)[..., 0, :])"),
+        (DIFFERENCE_LINE, "difference = np.abs(shuffled_first / shuffled_after - 1)"),
+        (TOO_FAR_LINE, "if difference.max() >= atol:"),
+        (TOO_FAR_LINE, "if difference.max() > 0:"),
+        (TOO_FAR_LINE, "if difference.max() > 1e-8:"),
+        (TOO_FAR_LINE, "if difference.mean() > atol:"),
+        (TOO_FAR_LINE, "if difference.max() < atol:"),
+        (TOO_FAR_LINE, "if difference.max() > (atol or 1e-8):"),
         ("return False", "return True"),
         ("return False", "return None"),
         ("for _ in range(6):", "for _ in range(1):"),

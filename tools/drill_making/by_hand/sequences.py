@@ -57,20 +57,20 @@ def split_by_groups(sequences, max_distance=1, test_fraction=0.2, seed=0):
     return np.array(train, dtype=int), np.array(sorted(test), dtype=int)
 
 
-RIGHT = {
+RIGHT_ANSWERS = {
     "sequences.encode_cdr3": [encoded_by_letters, encoded_as_a_list],
     "sequences.split_by_similarity": [split_by_groups],
 }
-NUMBER = "ids[place] = ALPHABET.index(letter.upper()) + 1"
-ENDS = "low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])"
-FOUND = "found.append(statistic(*(array[rows] for array in arrays)))"
+LETTER_ID_LINE = "ids[place] = ALPHABET.index(letter.upper()) + 1"
+INTERVAL_ENDS_LINE = "low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])"
+RESAMPLED_VALUE_LINE = "found.append(statistic(*(array[rows] for array in arrays)))"
 WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
     "sequences.encode_cdr3": (
-        (NUMBER, "ids[place] = ALPHABET.index(letter.upper())"),
-        (NUMBER, "ids[max_length - 1 - place] = ALPHABET.index(letter.upper()) + 1"),
-        (NUMBER, "ids[place - len(sequence)] = ALPHABET.index(letter.upper()) + 1"),
-        (NUMBER, "ids[place] = sequence.index(letter) + 1"),
-        (NUMBER, "ids[place] = len(ALPHABET) - ALPHABET.index(letter.upper())"),
+        (LETTER_ID_LINE, "ids[place] = ALPHABET.index(letter.upper())"),
+        (LETTER_ID_LINE, "ids[max_length - 1 - place] = ALPHABET.index(letter.upper()) + 1"),
+        (LETTER_ID_LINE, "ids[place - len(sequence)] = ALPHABET.index(letter.upper()) + 1"),
+        (LETTER_ID_LINE, "ids[place] = sequence.index(letter) + 1"),
+        (LETTER_ID_LINE, "ids[place] = len(ALPHABET) - ALPHABET.index(letter.upper())"),
         ("if len(sequence) > max_length:", "if len(sequence) >= max_length:"),
         ("if len(sequence) > max_length:", "if len(sequence) > max_length + 1:"),
         (
@@ -131,14 +131,20 @@ WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
             "return tuple(np.percentile(values, [tail, 100 - tail]))",
             "return tuple(np.percentile(values, [100 - tail, tail]))",
         ),
-        (ENDS, "low, high = np.quantile(found, [1 - level, level])"),
-        (ENDS, "low, high = np.quantile(found, [level / 2, 1 - level / 2])"),
-        (ENDS, "low, high = np.quantile(found, [(1 + level) / 2, (1 - level) / 2])"),
-        (ENDS, "low, high = np.percentile(found, [(1 - level) / 2, (1 + level) / 2])"),
-        (ENDS, "low, high = np.quantile(found, [0.025, 0.975])"),
-        (ENDS, "low, high = (min(found), max(found))"),
-        (ENDS, "low, high = np.quantile(found, [0, (1 + level) / 2])"),
-        (FOUND, "found.append(statistic(*(a[rng.integers(n, size=n)] for a in arrays)))"),
+        (INTERVAL_ENDS_LINE, "low, high = np.quantile(found, [1 - level, level])"),
+        (INTERVAL_ENDS_LINE, "low, high = np.quantile(found, [level / 2, 1 - level / 2])"),
+        (INTERVAL_ENDS_LINE, "low, high = np.quantile(found, [(1 + level) / 2, (1 - level) / 2])"),
+        (
+            INTERVAL_ENDS_LINE,
+            "low, high = np.percentile(found, [(1 - level) / 2, (1 + level) / 2])",
+        ),
+        (INTERVAL_ENDS_LINE, "low, high = np.quantile(found, [0.025, 0.975])"),
+        (INTERVAL_ENDS_LINE, "low, high = (min(found), max(found))"),
+        (INTERVAL_ENDS_LINE, "low, high = np.quantile(found, [0, (1 + level) / 2])"),
+        (
+            RESAMPLED_VALUE_LINE,
+            "found.append(statistic(*(a[rng.integers(n, size=n)] for a in arrays)))",
+        ),
         ("rows = rng.integers(n, size=n)", "rows = rng.integers(n - 1, size=n)"),
         ("rows = rng.integers(n, size=n)", "rows = rng.integers(1, n, size=n)"),
         ("rows = rng.integers(n, size=n)", "rows = rng.integers(n, size=n // 2)"),

@@ -14,11 +14,11 @@ def quantized_in_steps(x, bits, block):
     return codes, scale.squeeze(-1), least.squeeze(-1)
 
 
-RIGHT = {"serving.quantize": [quantized_in_steps]}
-BOUNDS = "if bits not in range(2, 9) or x.shape[-1] % block:"
-CODES = "codes = steps.round().to(torch.uint8).reshape(x.shape)"
-STEPS = "steps = (blocks - least) / torch.where(scale == 0, 1, scale)"
-LAST = "return (ids, positions.clamp(min=0), causal_mask(n) & real[:, None, :])"
+RIGHT_ANSWERS = {"serving.quantize": [quantized_in_steps]}
+BOUNDS_LINE = "if bits not in range(2, 9) or x.shape[-1] % block:"
+CODES_LINE = "codes = steps.round().to(torch.uint8).reshape(x.shape)"
+STEPS_LINE = "steps = (blocks - least) / torch.where(scale == 0, 1, scale)"
+BATCH_INPUTS_LINE = "return (ids, positions.clamp(min=0), causal_mask(n) & real[:, None, :])"
 WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
     "serving.top_k_gate": (
         (
@@ -41,13 +41,25 @@ WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
     "serving.pad_left": (
         ("real = positions >= 0", "real = positions > 0"),
         ("real = positions >= 0", "real = ids != pad"),
-        (LAST, "return (ids, positions.clamp(min=0), causal_mask(n) & real[0])"),
-        (LAST, "return (ids, positions.clamp(min=0), real[:, None, :].expand(-1, n, -1))"),
-        (LAST, "return (ids, positions.clamp(min=0), causal_mask(n).expand(len(ids), n, n))"),
-        (LAST, "return (ids, positions, causal_mask(n) & real[:, None, :])"),
-        (LAST, "return (ids, positions.abs(), causal_mask(n) & real[:, None, :])"),
-        (LAST, "return (ids, positions.clamp(min=0), causal_mask(n).mT & real[:, None, :])"),
-        (LAST, "return (ids, positions.clamp(min=0), ~(causal_mask(n) & real[:, None, :]))"),
+        (BATCH_INPUTS_LINE, "return (ids, positions.clamp(min=0), causal_mask(n) & real[0])"),
+        (
+            BATCH_INPUTS_LINE,
+            "return (ids, positions.clamp(min=0), real[:, None, :].expand(-1, n, -1))",
+        ),
+        (
+            BATCH_INPUTS_LINE,
+            "return (ids, positions.clamp(min=0), causal_mask(n).expand(len(ids), n, n))",
+        ),
+        (BATCH_INPUTS_LINE, "return (ids, positions, causal_mask(n) & real[:, None, :])"),
+        (BATCH_INPUTS_LINE, "return (ids, positions.abs(), causal_mask(n) & real[:, None, :])"),
+        (
+            BATCH_INPUTS_LINE,
+            "return (ids, positions.clamp(min=0), causal_mask(n).mT & real[:, None, :])",
+        ),
+        (
+            BATCH_INPUTS_LINE,
+            "return (ids, positions.clamp(min=0), ~(causal_mask(n) & real[:, None, :]))",
+        ),
         (
             "positions = torch.arange(n) - (n - lengths)[:, None]",
             "positions = torch.arange(n) - (n - lengths)[:, None] + 1",
@@ -65,16 +77,16 @@ WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
         ),
     ),
     "serving.quantize": (
-        (BOUNDS, "if bits not in range(2, 8) or x.shape[-1] % block:"),
-        (BOUNDS, "if bits not in range(1, 9) or x.shape[-1] % block:"),
-        (BOUNDS, "if bits not in range(2, 9):"),
-        (CODES, "codes = steps.ceil().to(torch.uint8).reshape(x.shape)"),
-        (CODES, "codes = steps.to(torch.uint8).reshape(x.shape)"),
-        (CODES, "codes = steps.round().to(torch.int8).reshape(x.shape)"),
-        (CODES, "codes = steps.round().reshape(x.shape)"),
-        (STEPS, "steps = (blocks - least) / scale"),
-        (STEPS, "steps = (greatest - blocks) / torch.where(scale == 0, 1, scale)"),
-        (STEPS, "steps = blocks / torch.where(scale == 0, 1, scale)"),
+        (BOUNDS_LINE, "if bits not in range(2, 8) or x.shape[-1] % block:"),
+        (BOUNDS_LINE, "if bits not in range(1, 9) or x.shape[-1] % block:"),
+        (BOUNDS_LINE, "if bits not in range(2, 9):"),
+        (CODES_LINE, "codes = steps.ceil().to(torch.uint8).reshape(x.shape)"),
+        (CODES_LINE, "codes = steps.to(torch.uint8).reshape(x.shape)"),
+        (CODES_LINE, "codes = steps.round().to(torch.int8).reshape(x.shape)"),
+        (CODES_LINE, "codes = steps.round().reshape(x.shape)"),
+        (STEPS_LINE, "steps = (blocks - least) / scale"),
+        (STEPS_LINE, "steps = (greatest - blocks) / torch.where(scale == 0, 1, scale)"),
+        (STEPS_LINE, "steps = blocks / torch.where(scale == 0, 1, scale)"),
         ("scale = (greatest - least) / (2**bits - 1)", "scale = (greatest - least) / 2**bits"),
         (
             "return (codes, scale.squeeze(-1), least.squeeze(-1))",

@@ -1,7 +1,7 @@
 """Chapter 21: wrong lines for right answers."""
 
-COLUMN = "column = sink[:, None, None].expand(*scores.shape[:-1], 1)"
-LAST = "return torch.cat([scores, column], dim=-1).softmax(-1)[..., :-1]"
+SINK_COLUMN_LINE = "column = sink[:, None, None].expand(*scores.shape[:-1], 1)"
+SINK_WEIGHTS_LINE = "return torch.cat([scores, column], dim=-1).softmax(-1)[..., :-1]"
 WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
     "today.sink_softmax": (
         (
@@ -24,11 +24,11 @@ WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
             "return kept / kept.sum(-1, keepdim=True)",
         ),
         ("return kept / (kept.sum(-1, keepdim=True) + weights[..., -1:])", "return kept"),
-        (LAST, "return torch.cat([scores, column], dim=-1).softmax(-1)[..., 1:]"),
-        (LAST, "return torch.cat([scores, column], dim=-2).softmax(-1)[..., :-1, :]"),
-        (LAST, "return torch.cat([scores, column], dim=-1).softmax(-2)[..., :-1]"),
-        (LAST, "return torch.cat([scores, column], dim=-1)[..., :-1].softmax(-1)"),
-        (COLUMN, "column = torch.zeros(*scores.shape[:-1], 1, dtype=scores.dtype)"),
-        (COLUMN, "column = sink[:, None, None].exp().expand(*scores.shape[:-1], 1)"),
+        (SINK_WEIGHTS_LINE, "return torch.cat([scores, column], dim=-1).softmax(-1)[..., 1:]"),
+        (SINK_WEIGHTS_LINE, "return torch.cat([scores, column], dim=-2).softmax(-1)[..., :-1, :]"),
+        (SINK_WEIGHTS_LINE, "return torch.cat([scores, column], dim=-1).softmax(-2)[..., :-1]"),
+        (SINK_WEIGHTS_LINE, "return torch.cat([scores, column], dim=-1)[..., :-1].softmax(-1)"),
+        (SINK_COLUMN_LINE, "column = torch.zeros(*scores.shape[:-1], 1, dtype=scores.dtype)"),
+        (SINK_COLUMN_LINE, "column = sink[:, None, None].exp().expand(*scores.shape[:-1], 1)"),
     ),
 }

@@ -23,7 +23,7 @@ def embed_one_by_one(ids, table):
     return vectors.reshape(*ids.shape, table.shape[1])
 
 
-RIGHT = {"tokens.embed": [embed_by_rows, embed_one_by_one]}
+RIGHT_ANSWERS = {"tokens.embed": [embed_by_rows, embed_one_by_one]}
 WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
     "tokens.one_hot": (
         ("if not 0 <= k < n_vocab:", "if not 0 < k < n_vocab:"),

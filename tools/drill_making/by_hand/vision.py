@@ -15,7 +15,7 @@ def windows_in_steps(x, window):
     return torch.stack(windows, dim=-3)
 
 
-RIGHT = {"vision.window_partition": [windows_in_steps]}
+RIGHT_ANSWERS = {"vision.window_partition": [windows_in_steps]}
 WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
     "vision.unpatchify": (
         ("r, s = divmod(i, width // patch)", "s, r = divmod(i, height // patch)"),

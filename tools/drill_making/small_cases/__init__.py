@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from attncourse.checks import Exercise
 from attncourse.checks.exercise import Case, Criterion
 
-SMALL = "a small case for an example"
+SMALL_CASE_CRITERION = "a small case for an example"
 
 
 @cache
@@ -29,7 +29,9 @@ def with_small_cases(exercise: Exercise, right: Callable) -> Exercise | None:
     cases = small_cases_of(exercise.stem).get(exercise.target)
     if not cases:
         return None
-    return replace(exercise, reference=right, criteria=(Criterion(SMALL, 1, lambda rng: cases),))
+    return replace(
+        exercise, reference=right, criteria=(Criterion(SMALL_CASE_CRITERION, 1, lambda rng: cases),)
+    )
 
 
 @cache

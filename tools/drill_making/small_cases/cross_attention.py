@@ -6,7 +6,7 @@ from attncourse.checks.exercise import Case
 from attncourse.checks.writing.modules import module_case, tensor
 
 
-def questions() -> list[Case]:
+def attention_pooling_cases() -> list[Case]:
     """Return cases of ``AttentionPooling``: with a mask and without one."""
     state = {
         "queries": tensor(((1, 0), (2, 1), (0, 1))),
@@ -21,7 +21,7 @@ def questions() -> list[Case]:
     ]
 
 
-def questions_of_others() -> list[Case]:
+def cross_attention_cases() -> list[Case]:
     """Return cases of ``CrossAttention``: four widths, with a mask and without."""
     state = {
         "W_q.weight": tensor(((1, 0), (0, 2), (1, 1), (0, 1))),
@@ -37,6 +37,6 @@ def questions_of_others() -> list[Case]:
 
 
 CASES = {
-    "cross_attention.CrossAttention": questions_of_others,
-    "cross_attention.AttentionPooling": questions,
+    "cross_attention.CrossAttention": cross_attention_cases,
+    "cross_attention.AttentionPooling": attention_pooling_cases,
 }

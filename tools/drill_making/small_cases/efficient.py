@@ -15,7 +15,7 @@ from attncourse.checks.writing.modules import tensor
 HIDDEN = float("-inf")
 
 
-def blocks() -> list[Case]:
+def online_softmax_cases() -> list[Case]:
     """Return cases of ``online_softmax``: blocks of two keys, a first block or a row of −∞."""
     rows = (
         ((HIDDEN, HIDDEN, 1, 0), (2, 0, 1, 3)),
@@ -33,7 +33,7 @@ def blocks() -> list[Case]:
     ]
 
 
-class MostNumbersMade(TorchDispatchMode):
+class LargestTensorCounter(TorchDispatchMode):
     """Notes the most numbers that one tensor of the operations inside holds."""
 
     numbers = 0
@@ -47,26 +47,28 @@ class MostNumbersMade(TorchDispatchMode):
         return out
 
 
-def with_largest(implementation: Callable, query: Any, key: Any, value: Any) -> dict[str, Any]:
+def call_counting_numbers(
+    implementation: Callable, query: Any, key: Any, value: Any
+) -> dict[str, Any]:
     """Return the output, and how many numbers the largest tensor has that was made for it."""
-    with MostNumbersMade() as seen:
+    with LargestTensorCounter() as counter:
         output = implementation(query, key, value)
-    return {"the output": output, "numbers in the largest tensor that was made": seen.numbers}
+    return {"the output": output, "numbers in the largest tensor that was made": counter.numbers}
 
 
-def sums() -> list[Case]:
+def linear_attention_cases() -> list[Case]:
     """Return cases of ``linear_attention``: one feature, so that all scores would be the most."""
     arrays = ((0, 1, 0, 2, 1), (1, 0, 0, 1, 2), (4, 0, 2, 6, 8))
     return [
         Case(
             tuple(tensor(numbers).unsqueeze(-1) for numbers in arrays),
-            use=with_largest,
+            use=call_counting_numbers,
             shown="linear_attention(query, key, value)",
         )
     ]
 
 
-def tiles() -> list[Case]:
+def tiled_attention_cases() -> list[Case]:
     """Return cases of ``tiled_attention`` and ``windowed_attention`` in few whole numbers."""
     query, key = tensor(((1, 0), (0, 2))), tensor(((1, 0), (0, 1), (1, 1)))
     value = tensor(((6, 0), (0, 3), (9, 9)))
@@ -80,7 +82,7 @@ def tiles() -> list[Case]:
     ]
 
 
-def windows() -> list[Case]:
+def windowed_attention_cases() -> list[Case]:
     """Return cases of ``windowed_attention``: four tokens of one feature, windows of three."""
     query, key = tensor(((1,), (0,), (2,), (1,))), tensor(((1,), (2,), (0,), (1,)))
     value = tensor(((6,), (0,), (3,), (12,)))
@@ -88,8 +90,8 @@ def windows() -> list[Case]:
 
 
 CASES = {
-    "efficient.online_softmax": blocks,
-    "efficient.linear_attention": sums,
-    "efficient.tiled_attention": tiles,
-    "efficient.windowed_attention": windows,
+    "efficient.online_softmax": online_softmax_cases,
+    "efficient.linear_attention": linear_attention_cases,
+    "efficient.tiled_attention": tiled_attention_cases,
+    "efficient.windowed_attention": windowed_attention_cases,
 }

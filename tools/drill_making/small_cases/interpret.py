@@ -10,9 +10,16 @@ from attncourse.checks.exercise import Case
 from attncourse.checks.writing.modules import tensor
 from attncourse.gpt import GPT, GPTConfig
 
-LAYERS, SHE, HE = 2, 0, 2
-SIZES = {"n_vocab": 3, "max_length": 3, "d_model": 2, "n_heads": 2, "n_layers": LAYERS, "d_ff": 1}
-PLAIN = (
+N_LAYERS, SHE_ID, HE_ID = 2, 0, 2
+MODEL_SIZES = {
+    "n_vocab": 3,
+    "max_length": 3,
+    "d_model": 2,
+    "n_heads": 2,
+    "n_layers": N_LAYERS,
+    "d_ff": 1,
+}
+PLAIN_MODEL_NOTE = (
     "`W_q` and `W_k` are 0, so that every token attends evenly to itself and those before it; "
     "`W_v` is the identity, the vectors of the positions are 0"
 )
@@ -21,81 +28,93 @@ PLAIN = (
 # --- maps ----------------------------------------------------------------------------------------
 
 
-def maps_and(pattern: Sequence, *heads: Sequence) -> Case:
+def head_scores_case(pattern: Sequence, *heads: Sequence) -> Case:
     """Return the case of one layer with some heads, and a pattern."""
     return Case((tensor([heads]), torch.tensor(pattern).bool()))
 
 
-STRAIGHT = ((1.0, 0.0, 0.0), (0.8, 0.2, 0.0), (0.5, 0.2, 0.3))
-BACK = ((1.0, 0.0, 0.0), (0.3, 0.7, 0.0), (0.1, 0.4, 0.5))
-FIRST_TOKEN = ((0, 0, 0), (1, 0, 0), (1, 0, 0))
-ALL_BEFORE = ((0, 0, 0), (1, 0, 0), (1, 1, 0))
-ITSELF_TOO = ((0, 0, 0), (0, 0, 0), (1, 1, 0))
-NOTHING = ((0, 0, 0), (0, 0, 0), (0, 0, 0))
-EVERY_KEY = ((1, 1, 1), (1, 0, 0), (0, 0, 0))
+FIRST_MAP = ((1.0, 0.0, 0.0), (0.8, 0.2, 0.0), (0.5, 0.2, 0.3))
+SECOND_MAP = ((1.0, 0.0, 0.0), (0.3, 0.7, 0.0), (0.1, 0.4, 0.5))
+FIRST_TOKEN_PATTERN = ((0, 0, 0), (1, 0, 0), (1, 0, 0))
+EARLIER_TOKENS_PATTERN = ((0, 0, 0), (1, 0, 0), (1, 1, 0))
+LAST_QUERY_PATTERN = ((0, 0, 0), (0, 0, 0), (1, 1, 0))
+EMPTY_PATTERN = ((0, 0, 0), (0, 0, 0), (0, 0, 0))
+EVERY_KEY_PATTERN = ((1, 1, 1), (1, 0, 0), (0, 0, 0))
 
 
-def patterns() -> list[Case]:
+def head_scores_cases() -> list[Case]:
     """Return cases of ``head_scores``: two heads of three tokens."""
-    every = (FIRST_TOKEN, ALL_BEFORE, ITSELF_TOO, NOTHING, EVERY_KEY)
-    return [maps_and(pattern, STRAIGHT, BACK) for pattern in every]
+    marked_patterns = (
+        FIRST_TOKEN_PATTERN,
+        EARLIER_TOKENS_PATTERN,
+        LAST_QUERY_PATTERN,
+        EMPTY_PATTERN,
+        EVERY_KEY_PATTERN,
+    )
+    return [head_scores_case(pattern, FIRST_MAP, SECOND_MAP) for pattern in marked_patterns]
 
 
-def two_layers() -> list[Case]:
+def rollout_cases() -> list[Case]:
     """Return cases of ``rollout``: two layers of a head or two, two or three tokens."""
     first, second = ((1.0, 0.0), (0.5, 0.5)), ((1.0, 0.0), (1.0, 0.0))
     third, fourth = ((1.0, 0.0), (0.25, 0.75)), ((1.0, 0.0), (0.0, 1.0))
     return [
         Case((tensor([[first, second], [third, fourth]]),)),
-        Case((tensor([[STRAIGHT], [BACK]]),)),
-        Case((tensor([[BACK], [STRAIGHT]]),)),
+        Case((tensor([[FIRST_MAP], [SECOND_MAP]]),)),
+        Case((tensor([[SECOND_MAP], [FIRST_MAP]]),)),
     ]
 
 
 # --- pronouns ------------------------------------------------------------------------------------
 
 
-def looked_up(implementation: Callable, table: Any, contexts: list) -> Any:
+def call_on_lookup_model(implementation: Callable, table: Any, contexts: list) -> Any:
     """Return what the implementation makes of a model that looks its logits up by the token."""
 
     class Lookup(torch.nn.Module):
         def forward(self, ids):
             return table[ids]  # (..., n, n_vocab)
 
-    return implementation(Lookup(), contexts, SHE, HE)
+    return implementation(Lookup(), contexts, SHE_ID, HE_ID)
 
 
-def pronouns() -> list[Case]:
+def pronoun_bias_cases() -> list[Case]:
     """Return cases of ``pronoun_bias``: the logits after a token are a row of a table."""
     table = tensor([[1, 0, 2], [3, 1, 0], [0, 1, 1]])
-    every = ([[1, 0], [0, 2, 1]], [[2, 1], [1, 0, 2]], [[0, 1], [2, 0], [0, 1, 2]])
+    context_lists = ([[1, 0], [0, 2, 1]], [[2, 1], [1, 0, 2]], [[0, 1], [2, 0], [0, 1, 2]])
     return [
         Case(
             (table, [torch.tensor(ids) for ids in contexts]),
-            use=looked_up,
+            use=call_on_lookup_model,
             note="the model's logits after token i are row i of the table",
-            shown=f"pronoun_bias(model, contexts={contexts}, she={SHE}, he={HE})",
+            shown=f"pronoun_bias(model, contexts={contexts}, she={SHE_ID}, he={HE_ID})",
         )
-        for contexts in every
+        for contexts in context_lists
     ]
 
 
 # --- a head less ---------------------------------------------------------------------------------
 
 
-def layers_out(implementation: Callable, call: tuple, **arrays: Any) -> dict[str, Any]:
+def output_layers_of_both(implementation: Callable, call: tuple, **arrays: Any) -> dict[str, Any]:
     """Return the layers W_o of a changed copy, and of the model that was handed over."""
     model, changed = model_and_copy(implementation, call, arrays)
-    said = {}
-    for name, one in (("the copy", changed), ("the model, afterwards", model)):
-        outs = [block.attention.W_o for block in one.blocks]
-        said[f"W_o.weight of each layer, {name}"] = torch.stack([W_o.weight for W_o in outs])
-        if one is changed:
-            said[f"W_o.bias of each layer, {name}"] = torch.stack([W_o.bias for W_o in outs])
-    return {name: value.detach().double() for name, value in said.items()}
+    layers = {}
+    for name, owner in (("the copy", changed), ("the model, afterwards", model)):
+        output_layers = [block.attention.W_o for block in owner.blocks]
+        layers[f"W_o.weight of each layer, {name}"] = torch.stack(
+            [W_o.weight for W_o in output_layers]
+        )
+        if owner is changed:
+            layers[f"W_o.bias of each layer, {name}"] = torch.stack(
+                [W_o.bias for W_o in output_layers]
+            )
+    return {name: value.detach().double() for name, value in layers.items()}
 
 
-def logits_out(implementation: Callable, call: tuple, text: Any, **arrays: Any) -> dict[str, Any]:
+def logits_of_both(
+    implementation: Callable, call: tuple, text: Any, **arrays: Any
+) -> dict[str, Any]:
     """Return the logits of a changed copy for a text, and of the model that was handed over."""
     model, changed = model_and_copy(implementation, call, arrays)
     with torch.no_grad():
@@ -108,8 +127,8 @@ def model_and_copy(implementation: Callable, call: tuple, arrays: dict[str, Any]
     ``arrays`` are the vectors of its tokens, W_o where it is not the identity, and perhaps ids.
     """
     d_model = arrays.get("tokens", arrays.get("W_o_weight")).shape[-1]
-    config: dict[str, Any] = SIZES | {"d_model": d_model}
-    outs = {"weight": torch.eye(d_model).double(), "bias": torch.zeros(d_model).double()}
+    config: dict[str, Any] = MODEL_SIZES | {"d_model": d_model}
+    output_defaults = {"weight": torch.eye(d_model).double(), "bias": torch.zeros(d_model).double()}
     state = {}
     for name, shape in shapes_of(GPT, GPTConfig(**config)).items():
         value = torch.zeros(shape).double()
@@ -119,7 +138,7 @@ def model_and_copy(implementation: Callable, call: tuple, arrays: dict[str, Any]
         elif name.endswith("W_v.weight"):
             value = torch.eye(d_model).double()
         elif owner.endswith("W_o"):
-            value = arrays.get(f"W_o_{part}", outs[part]).clone()
+            value = arrays.get(f"W_o_{part}", output_defaults[part]).clone()
         elif name == "tokens.weight":
             value = arrays.get("tokens", value).clone()
         state[name] = value
@@ -128,50 +147,55 @@ def model_and_copy(implementation: Callable, call: tuple, arrays: dict[str, Any]
     return model, implementation(model, *call, *ids)
 
 
-def head_less(call: tuple, use: Callable, note: str, arrays: dict[str, Any]) -> Case:
+def ablate_case(call: tuple, use: Callable, note: str, arrays: dict[str, Any]) -> Case:
     """Return the case of one head less, for what ``use`` looks at."""
     layer, head, *how = call
-    given = f", how={how[0]!r}, ids=ids" if how else ""
-    text = "(text)" if use is logits_out else ""
+    options_text = f", how={how[0]!r}, ids=ids" if how else ""
+    call_text = "(text)" if use is logits_of_both else ""
     return Case(
         kwargs={"call": call} | arrays,
         use=use,
-        note=f"{note}; {PLAIN}" if "tokens" in arrays else note,
-        shown=f"ablate(model, layer={layer}, head={head}{given}){text}",
+        note=f"{note}; {PLAIN_MODEL_NOTE}" if "tokens" in arrays else note,
+        shown=f"ablate(model, layer={layer}, head={head}{options_text}){call_text}",
     )
 
 
-def one_head_less() -> list[Case]:
+def ablate_cases() -> list[Case]:
     """Return cases of ``ablate``: its layers W_o, then the logits of a model of four features."""
-    few = {
+    layer_arrays = {
         "tokens": tensor([[2, 0], [0, 2], [3, 1]]),
         "W_o_weight": tensor([[1, 2], [3, 4]]),
         "W_o_bias": tensor([5, 6]),
     }
-    more = {
+    logit_arrays = {
         "tokens": tensor([[4, 0, 1, 0], [0, 2, 0, 1], [1, 1, 3, 0]]),
         "text": torch.tensor([0, 1]),
     }
     ids = {"ids": torch.tensor([[0, 0, 1], [2, 0, 0]])}
-    said = "two layers of two heads with one feature each, both with this `W_o`"
-    logits = (
+    layers_note = "two layers of two heads with one feature each, both with this `W_o`"
+    logits_note = (
         "two layers of two heads with two features each, and the logits for `text`; `W_o` is the "
         "identity, the feed-forward layers add nothing, `tokens` is the last layer, too"
     )
     places = ((0, 0), (1, 0), (0, 1), (1, 1))
     cases = []
-    for use, note, arrays in ((layers_out, said, few), (logits_out, logits, more)):
-        bare = {
-            name: value for name, value in arrays.items() if name != "tokens" or use is logits_out
+    for use, note, arrays in (
+        (output_layers_of_both, layers_note, layer_arrays),
+        (logits_of_both, logits_note, logit_arrays),
+    ):
+        shown_arrays = {
+            name: value
+            for name, value in arrays.items()
+            if name != "tokens" or use is logits_of_both
         }
-        cases += [head_less(place, use, note, bare) for place in places]
-        cases += [head_less((*place, "mean"), use, note, arrays | ids) for place in places]
+        cases += [ablate_case(place, use, note, shown_arrays) for place in places]
+        cases += [ablate_case((*place, "mean"), use, note, arrays | ids) for place in places]
     return cases
 
 
 CASES = {
-    "interpret.head_scores": patterns,
-    "interpret.rollout": two_layers,
-    "interpret.pronoun_bias": pronouns,
-    "interpret.ablate": one_head_less,
+    "interpret.head_scores": head_scores_cases,
+    "interpret.rollout": rollout_cases,
+    "interpret.pronoun_bias": pronoun_bias_cases,
+    "interpret.ablate": ablate_cases,
 }

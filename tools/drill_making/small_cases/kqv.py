@@ -5,21 +5,21 @@ import torch
 from attncourse.checks.exercise import Case
 from attncourse.checks.writing.modules import module_case, tensor
 
-MASK = ((1, 0, 1), (0, 1, 1), (1, 1, 0))
+MASK_ROWS = ((1, 0, 1), (0, 1, 1), (1, 1, 0))
 
 
-def attentions() -> list[Case]:
+def scaled_dot_product_attention_cases() -> list[Case]:
     """Return cases of ``scaled_dot_product_attention``: three keys, with a mask and without."""
     arrays = (
         tensor(((1, 0), (0, 2))),
         tensor(((1, 0), (0, 1), (1, 1))),
         tensor(((6, 0), (0, 3), (1, 1))),
     )
-    mask = torch.tensor(MASK[:2]).bool()
+    mask = torch.tensor(MASK_ROWS[:2]).bool()
     return [Case(arrays), Case(arrays, {"mask": mask})]
 
 
-def heads() -> list[Case]:
+def attention_head_cases() -> list[Case]:
     """Return cases of ``AttentionHead``: features one apart, with a mask and without."""
     state = {
         "W_q.weight": tensor(((1, 0), (0, 2), (1, 1))),
@@ -27,11 +27,14 @@ def heads() -> list[Case]:
         "W_v.weight": tensor(((2, 0), (0, 3), (1, 1))),
     }
     x = tensor(((1, 0), (0, 1), (1, 2)))
-    mask = torch.tensor(MASK).bool()
+    mask = torch.tensor(MASK_ROWS).bool()
     return [
         module_case("AttentionHead", (2, 3), state, {"x": x}),
         module_case("AttentionHead", (2, 3), state, {"x": x, "mask": mask}),
     ]
 
 
-CASES = {"kqv.scaled_dot_product_attention": attentions, "kqv.AttentionHead": heads}
+CASES = {
+    "kqv.scaled_dot_product_attention": scaled_dot_product_attention_cases,
+    "kqv.AttentionHead": attention_head_cases,
+}

@@ -7,13 +7,13 @@ from attncourse.checks.writing.modules import tensor
 from attncourse.llama import LlamaBlock
 from drill_making.small_cases.modules import plain_case
 
-TWO = ((3, 4), (1, 0))
-FOUR = ((3, 1, 0, 4), (1, 0, 2, 0), (0, 2, 2, 1))
+TOKENS_OF_2_FEATURES = ((3, 4), (1, 0))
+TOKENS_OF_4_FEATURES = ((3, 1, 0, 4), (1, 0, 2, 0), (0, 2, 2, 1))
 
 
-def blocks() -> list[Case]:
+def llama_block_cases() -> list[Case]:
     """Return cases of ``LlamaBlock``: one head; two with one key; with a mask, with positions."""
-    x, wide = tensor(TWO), tensor(FOUR)
+    x, wide = tensor(TOKENS_OF_2_FEATURES), tensor(TOKENS_OF_4_FEATURES)
     mask = torch.tensor(((1, 1, 0), (0, 1, 1), (1, 0, 1))).bool()
     positions = torch.tensor((0, 3))
     return [
@@ -37,7 +37,7 @@ def blocks() -> list[Case]:
     ]
 
 
-def symbols() -> list[Case]:
+def merge_pairs_cases() -> list[Case]:
     """Return cases of ``merge_pairs``: ranks that the dictionary has in another order."""
     return [
         Case((["a", "b", "c"], {("b", "c"): 1, ("a", "b"): 0})),
@@ -45,4 +45,4 @@ def symbols() -> list[Case]:
     ]
 
 
-CASES = {"llama.LlamaBlock": blocks, "llama.merge_pairs": symbols}
+CASES = {"llama.LlamaBlock": llama_block_cases, "llama.merge_pairs": merge_pairs_cases}

@@ -7,7 +7,7 @@ from attncourse.checks.exercise import Case
 from attncourse.checks.writing.modules import tensor
 
 
-def far_scores() -> list[Case]:
+def masked_softmax_cases() -> list[Case]:
     """Return cases of ``masked_softmax``: allowed scores below a number put in the place of −∞."""
     mask = torch.tensor(((1, 0, 1), (1, 1, 0))).bool()
     return [
@@ -16,16 +16,16 @@ def far_scores() -> list[Case]:
     ]
 
 
-def mixtures() -> list[Case]:
+def leak_cases() -> list[Case]:
     """Return cases of ``leak``: f(x) = A x W of two tokens, of which one feature or two come."""
     A, W = tensor(((2, 3), (1, -4))), tensor(((1, 0), (2, -5)))
-    one = tensor(((1, 2), (3, 4)))
+    single = tensor(((1, 2), (3, 4)))
     causal = torch.tensor(((1, 0), (1, 1))).bool()
     masks = (causal, causal.mT, torch.tensor(((1, 1), (1, 1))).bool())
-    pair = torch.stack([one, one + 1])
-    of_each = torch.stack([causal, causal.mT])
-    inputs = [(one, mask) for mask in masks]
-    inputs += [(pair, mask) for mask in (causal, causal.mT, of_each)]
+    pair = torch.stack([single, single + 1])
+    mask_of_each = torch.stack([causal, causal.mT])
+    inputs = [(single, mask) for mask in masks]
+    inputs += [(pair, mask) for mask in (causal, causal.mT, mask_of_each)]
     return [
         Case(
             ("linear_mix", x, mask),
@@ -38,4 +38,4 @@ def mixtures() -> list[Case]:
     ]
 
 
-CASES = {"masking.masked_softmax": far_scores, "masking.leak": mixtures}
+CASES = {"masking.masked_softmax": masked_softmax_cases, "masking.leak": leak_cases}

@@ -10,7 +10,11 @@ import torch
 from attncourse.checks.exercise import Case
 from attncourse.checks.writing.modules import State, module_case
 
-MATRICES, BIASES, GAINS = "every matrix is the identity", "every bias 0", "every gain 1"
+MATRICES_NOTE, BIASES_NOTE, GAINS_NOTE = (
+    "every matrix is the identity",
+    "every bias 0",
+    "every gain 1",
+)
 
 
 def plain_values(shapes: dict[str, tuple[int, ...]], **factors: float) -> State:
@@ -40,27 +44,27 @@ def plain_case(
     **factors: float,
 ) -> Case:
     """Return the case of a module of ours, of these sizes, with plain weights."""
-    ours = module(*sizes, **(options or {}))
-    shapes = {name: tuple(p.shape) for name, p in ours.named_parameters()}
+    built_module = module(*sizes, **(options or {}))
+    shapes = {name: tuple(p.shape) for name, p in built_module.named_parameters()}
     state = plain_values(shapes, **factors)
-    parts = [MATRICES]
+    notes = [MATRICES_NOTE]
     if any(name.endswith("bias") for name in shapes):
-        parts.append(BIASES)
+        notes.append(BIASES_NOTE)
     if any(name.endswith("gain") for name in shapes):
-        parts.append(GAINS)
+        notes.append(GAINS_NOTE)
     exceptions = [
         f"the gain of `{name}` is {factor:g}"
         if name.startswith("norm")
         else f"`{name}` is the identity times {factor:g}"
         for name, factor in factors.items()
     ]
-    said = ", ".join(parts)
-    said += f", except that {' and '.join(exceptions)}" if exceptions else ""
+    weights_note = ", ".join(notes)
+    weights_note += f", except that {' and '.join(exceptions)}" if exceptions else ""
     return module_case(
         module.__name__,
         sizes,
         state,
         inputs,
         options=options,
-        note=f"{said}; {note}" if note else said,
+        note=f"{weights_note}; {note}" if note else weights_note,
     )

@@ -4,7 +4,7 @@ from attncourse.checks.exercise import Case
 from attncourse.checks.writing.modules import module_case, tensor
 
 
-def products() -> list[Case]:
+def bilinear_score_cases() -> list[Case]:
     """Return cases of ``BilinearScore``: a batch of two."""
     query = tensor([[[1, 0]], [[0, 2]]])
     key = tensor([[[1, 0, 1], [0, 1, 0], [2, 0, 0]], [[0, 1, 1], [1, 1, 0], [0, 0, 3]]])
@@ -15,7 +15,7 @@ def products() -> list[Case]:
     ]
 
 
-def shares() -> list[Case]:
+def attend_cases() -> list[Case]:
     """Return cases of ``attend``: two rows of scores, three values."""
     scores = tensor([[0, 1, 2], [1, 0, 0]])
     values = tensor([[6, 0], [0, 3], [1, 1]])
@@ -23,4 +23,4 @@ def shares() -> list[Case]:
     return [Case((scores, values)), Case((tensor([[0, 1, 2], [1, 0, 0], [0, 3, 0]]), square))]
 
 
-CASES = {"scoring.BilinearScore": products, "scoring.attend": shares}
+CASES = {"scoring.BilinearScore": bilinear_score_cases, "scoring.attend": attend_cases}

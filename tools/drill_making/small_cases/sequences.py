@@ -8,44 +8,50 @@ import numpy as np
 from attncourse.checks.callers.resampling import sides_of
 from attncourse.checks.exercise import Case
 
-LABELS = (0, 0, 0, 0, 1, 1, 1, 2)
-GUESSES = ((0, 0, 1, 2, 1, 1, 0, 2), (0, 0, 0, 1, 1, 2, 2, 2), (0, 0, 0, 3, 1, 1, 0, 2))
+TRUE_LABELS = (0, 0, 0, 0, 1, 1, 1, 2)
+PREDICTED_LABELS = ((0, 0, 1, 2, 1, 1, 0, 2), (0, 0, 0, 1, 1, 2, 2, 2), (0, 0, 0, 3, 1, 1, 0, 2))
 
 
-def labelled() -> list[Case]:
+def balanced_accuracy_cases() -> list[Case]:
     """Return cases of ``balanced_accuracy``: classes of four, three and one."""
-    return [Case((np.array(LABELS), np.array(guesses))) for guesses in GUESSES]
+    return [
+        Case((np.array(TRUE_LABELS), np.array(predictions))) for predictions in PREDICTED_LABELS
+    ]
 
 
-def parted(implementation: Callable, sequences: list, distance: int, share: float, seed: int):
+def sides_of_split(
+    implementation: Callable, sequences: list, distance: int, share: float, seed: int
+):
     """Return the two sides of a split, as lists of indices."""
     train, test = sides_of(implementation(sequences, distance, share, seed))
     return {"train": train, "test": test}
 
 
-def split_of(*sequences: str, distance: int = 1, share: float = 0.5, seed: int = 0) -> Case:
+def split_case(*sequences: str, distance: int = 1, share: float = 0.5, seed: int = 0) -> Case:
     """Return the case of one split."""
     return Case(
         ([*sequences], distance, share, seed),
-        use=parted,
+        use=sides_of_split,
         shown=f"split_by_similarity({[*sequences]}, {distance}, {share}, {seed})",
     )
 
 
-def splits() -> list[Case]:
+def split_by_similarity_cases() -> list[Case]:
     """Return cases of ``split_by_similarity``: pairs, a chain, a longer one, with some seeds."""
     pairs = ("CASA", "GGGG", "CASC", "GGGT")
     chain = ("CASA", "CASC", "CATC", "GGGG", "LLLL", "KKKK")
     ends = ("CASA", "GGGG", "ACASA", "GGGGT", "LLL", "KK")
     two_apart = ("CASA", "GGGG", "CATC", "GGTT")
     meeting = ("CASA", "CTSC", "GGGG", "CASC", "LLLL", "KKKK")
-    every = (pairs, chain, ends, two_apart, meeting)
-    cases = [split_of(*one, seed=seed) for seed in range(3) for one in every]
-    far = [split_of(*two_apart, distance=2, seed=seed) for seed in range(2)]
-    return [*cases, *far, split_of("AA", "CC", "GG", "TT", "LL", share=0.8)]
+    sequence_lists = (pairs, chain, ends, two_apart, meeting)
+    cases = [split_case(*sequences, seed=seed) for seed in range(3) for sequences in sequence_lists]
+    distant_cases = [split_case(*two_apart, distance=2, seed=seed) for seed in range(2)]
+    return [*cases, *distant_cases, split_case("AA", "CC", "GG", "TT", "LL", share=0.8)]
 
 
-def between(implementation: Callable, numbers: Any, level: float, n_resamples: int) -> list:
+def interval_of_mean(
+    implementation: Callable, numbers: Any, level: float, n_resamples: int
+) -> list:
     """Return the interval of the mean of some numbers, with a generator of a seed."""
     ends = implementation(
         np.mean, numbers, level=level, n_resamples=n_resamples, rng=np.random.default_rng(0)
@@ -53,13 +59,13 @@ def between(implementation: Callable, numbers: Any, level: float, n_resamples: i
     return [float(end) for end in ends]
 
 
-def intervals() -> list[Case]:
+def bootstrap_interval_cases() -> list[Case]:
     """Return cases of ``bootstrap_interval``: the mean of four numbers."""
     numbers = np.array((0.0, 1.0, 4.0, 7.0))
     return [
         Case(
             (numbers, level, n_resamples),
-            use=between,
+            use=interval_of_mean,
             shown=f"bootstrap_interval(np.mean, numbers, level={level}, "
             f"n_resamples={n_resamples}, rng=np.random.default_rng(0))",
         )
@@ -68,7 +74,7 @@ def intervals() -> list[Case]:
 
 
 CASES = {
-    "sequences.balanced_accuracy": labelled,
-    "sequences.split_by_similarity": splits,
-    "sequences.bootstrap_interval": intervals,
+    "sequences.balanced_accuracy": balanced_accuracy_cases,
+    "sequences.split_by_similarity": split_by_similarity_cases,
+    "sequences.bootstrap_interval": bootstrap_interval_cases,
 }

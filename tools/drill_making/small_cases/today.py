@@ -3,18 +3,18 @@
 from attncourse.checks.exercise import Case
 from attncourse.checks.writing.modules import tensor
 
-SIZES = {
+LAYER_SIZES = {
     "n_kv_heads": 2, "d_head": 4, "window": 3, "d_latent": 6, "d_turned": 2, "d_state": 20,
 }  # fmt: skip
 
 
-def bytes_of(*layers: str, n: int = 10) -> Case:
+def cache_bytes_case(*layers: str, n: int = 10) -> Case:
     """Return the case of some layers, and of so many tokens."""
-    sizes = {name: size for name, size in SIZES.items() if name in needed(layers)}
+    sizes = {name: size for name, size in LAYER_SIZES.items() if name in needed_sizes(layers)}
     return Case(({"layers": [*layers]} | sizes, n), raises=ValueError if n < 1 else None)
 
 
-def needed(layers: tuple[str, ...]) -> set[str]:
+def needed_sizes(layers: tuple[str, ...]) -> set[str]:
     """Return the names of the sizes that layers of these kinds have, or seem to have."""
     names = {
         "full": {"n_kv_heads", "d_head", "window"},
@@ -25,23 +25,23 @@ def needed(layers: tuple[str, ...]) -> set[str]:
     return {name for kind in layers for name in names[kind]}
 
 
-def caches() -> list[Case]:
+def cache_bytes_of_cases() -> list[Case]:
     """Return cases of ``cache_bytes_of``: one kind, two of a kind, two kinds, no tokens."""
     return [
-        bytes_of("full"),
-        bytes_of("full", "full"),
-        bytes_of("window", "full"),
-        bytes_of("window", "window"),
-        bytes_of("latent", "full"),
-        bytes_of("full", "state"),
-        bytes_of("window", "state", "full"),
-        bytes_of("full", n=0),
-        bytes_of("window", n=0),
-        bytes_of("state", n=0),
+        cache_bytes_case("full"),
+        cache_bytes_case("full", "full"),
+        cache_bytes_case("window", "full"),
+        cache_bytes_case("window", "window"),
+        cache_bytes_case("latent", "full"),
+        cache_bytes_case("full", "state"),
+        cache_bytes_case("window", "state", "full"),
+        cache_bytes_case("full", n=0),
+        cache_bytes_case("window", n=0),
+        cache_bytes_case("state", n=0),
     ]
 
 
-def in_parts() -> list[Case]:
+def absorbed_scores_cases() -> list[Case]:
     """Return cases of ``absorbed_scores``: two heads of one and two features, two tokens."""
     q_content = [[[[1, 0]], [[2, 1]]], [[[0, 1]], [[1, 1]]]]  # (2, 2, 1, 2)
     return [
@@ -58,4 +58,7 @@ def in_parts() -> list[Case]:
     ]
 
 
-CASES = {"today.cache_bytes_of": caches, "today.absorbed_scores": in_parts}
+CASES = {
+    "today.cache_bytes_of": cache_bytes_of_cases,
+    "today.absorbed_scores": absorbed_scores_cases,
+}

@@ -11,24 +11,24 @@ from attncourse.checks.writing.modules import State, module_case, tensor
 from attncourse.transformer import DecoderBlock, EncoderBlock, FeedForward
 from drill_making.small_cases.modules import plain_case, plain_values
 
-TWO = ((3, 1), (0, 2))
-THREE = ((5, 1, 0), (2, 0, 4), (0, 3, 3))
-MEMORY, LONGER = ((1, 4), (2, 0)), ((1, 0, 2), (0, 3, 0))
-CAUSAL = ((1, 0), (1, 1))
-POST = {"pre_norm": False}
+TWO_TOKENS = ((3, 1), (0, 2))
+THREE_TOKENS = ((5, 1, 0), (2, 0, 4), (0, 3, 3))
+MEMORY_OF_2_FEATURES, MEMORY_OF_3_FEATURES = ((1, 4), (2, 0)), ((1, 0, 2), (0, 3, 0))
+CAUSAL_ROWS = ((1, 0), (1, 1))
+POST_NORM_OPTIONS = {"pre_norm": False}
 
 
-def mask_of(rows: Any) -> torch.Tensor:
+def mask_from_rows(rows: Any) -> torch.Tensor:
     """Return a mask of rows of 0 and 1."""
     return torch.tensor(rows).bool()
 
 
-def encoders() -> list[Case]:
+def encoder_block_cases() -> list[Case]:
     """Return cases of ``EncoderBlock``: one head, then two of one feature, with and without."""
     cases = []
-    for options in ({}, POST):
-        x, mask = tensor(TWO), mask_of(CAUSAL)
-        wide = tensor(THREE)
+    for options in ({}, POST_NORM_OPTIONS):
+        x, mask = tensor(TWO_TOKENS), mask_from_rows(CAUSAL_ROWS)
+        wide = tensor(THREE_TOKENS)
         cases += [
             plain_case(EncoderBlock, (2, 1, 2), {"x": x}, options=options),
             plain_case(EncoderBlock, (3, 1, 3), {"x": wide}, options=options),
@@ -39,51 +39,55 @@ def encoders() -> list[Case]:
             plain_case(
                 EncoderBlock,
                 (3, 1, 3),
-                {"x": wide, "mask": mask_of(((1, 0, 0), (1, 1, 0), (1, 1, 1)))},
+                {"x": wide, "mask": mask_from_rows(((1, 0, 0), (1, 1, 0), (1, 1, 1)))},
                 options=options,
                 W_o=2.0,
             ),
         ]
-    return [*cases, dropped(EncoderBlock, ("attention.W_o", "feed_forward.W_2"))]
+    return [*cases, dropout_case(EncoderBlock, ("attention.W_o", "feed_forward.W_2"))]
 
 
-def decoders() -> list[Case]:
+def decoder_block_cases() -> list[Case]:
     """Return cases of ``DecoderBlock``, the memory of another length or the same."""
     cases = []
-    for options in ({}, POST):
-        x, memory = tensor(TWO), tensor(MEMORY)
-        wide, longer = tensor(THREE), tensor(LONGER)
-        both = {"x": wide, "memory": longer}
-        mask = mask_of(((1, 0, 0), (1, 1, 0), (1, 1, 1)))
-        of_memory = mask_of(((1, 0), (0, 1), (1, 1)))
+    for options in ({}, POST_NORM_OPTIONS):
+        x, memory = tensor(TWO_TOKENS), tensor(MEMORY_OF_2_FEATURES)
+        wide, wide_memory = tensor(THREE_TOKENS), tensor(MEMORY_OF_3_FEATURES)
+        wide_inputs = {"x": wide, "memory": wide_memory}
+        mask = mask_from_rows(((1, 0, 0), (1, 1, 0), (1, 1, 1)))
+        memory_mask = mask_from_rows(((1, 0), (0, 1), (1, 1)))
         cases += [
             plain_case(DecoderBlock, (2, 1, 2), {"x": x, "memory": memory}, options=options),
-            plain_case(DecoderBlock, (3, 1, 3), both, options=options),
-            plain_case(DecoderBlock, (3, 1, 3), both, options=options, W_o=2.0, W_2=3.0),
-            plain_case(DecoderBlock, (3, 1, 3), both, options=options, norm_2=2.0, norm_3=3.0),
-            plain_case(DecoderBlock, (3, 3, 3), both, options=options, W_o=2.0, W_2=3.0),
-            plain_case(DecoderBlock, (3, 1, 3), both | {"mask": mask}, options=options, W_o=2.0),
+            plain_case(DecoderBlock, (3, 1, 3), wide_inputs, options=options),
+            plain_case(DecoderBlock, (3, 1, 3), wide_inputs, options=options, W_o=2.0, W_2=3.0),
+            plain_case(
+                DecoderBlock, (3, 1, 3), wide_inputs, options=options, norm_2=2.0, norm_3=3.0
+            ),
+            plain_case(DecoderBlock, (3, 3, 3), wide_inputs, options=options, W_o=2.0, W_2=3.0),
+            plain_case(
+                DecoderBlock, (3, 1, 3), wide_inputs | {"mask": mask}, options=options, W_o=2.0
+            ),
             plain_case(
                 DecoderBlock,
                 (3, 1, 3),
-                both | {"mask": None, "memory_mask": of_memory},
+                wide_inputs | {"mask": None, "memory_mask": memory_mask},
                 options=options,
                 W_o=2.0,
             ),
         ]
-    outs = ("self_attention.W_o", "cross_attention.W_o", "feed_forward.W_2")
-    return [*cases, dropped(DecoderBlock, outs)]
+    last_layers = ("self_attention.W_o", "cross_attention.W_o", "feed_forward.W_2")
+    return [*cases, dropout_case(DecoderBlock, last_layers)]
 
 
-def dropped(block: Callable, outs: tuple[str, ...]) -> Case:
+def dropout_case(block: Callable, last_layers: tuple[str, ...]) -> Case:
     """Return the case that looks at what dropout adds: branch i returns 4^i everywhere."""
     shapes = {name: tuple(p.shape) for name, p in block(4, 1, 4).named_parameters()}
     state: State = plain_values(shapes)
-    for i, name in enumerate(outs):
+    for i, name in enumerate(last_layers):
         state[f"{name}.weight"] = torch.zeros(4, 4).double()
         state[f"{name}.bias"] = torch.full((4,), 4.0**i).double()
-    memory = {"memory": tensor(((1, 2, 3, 4), (4, 3, 2, 1)))} if len(outs) == 3 else {}
-    branches = ", ".join(f"`{name.partition('.')[0]}` {4**i}" for i, name in enumerate(outs))
+    memory = {"memory": tensor(((1, 2, 3, 4), (4, 3, 2, 1)))} if len(last_layers) == 3 else {}
+    branches = ", ".join(f"`{name.partition('.')[0]}` {4**i}" for i, name in enumerate(last_layers))
     return module_case(
         block.__name__,
         (4, 1, 4),
@@ -95,7 +99,7 @@ def dropped(block: Callable, outs: tuple[str, ...]) -> Case:
     )
 
 
-def feeds() -> list[Case]:
+def feed_forward_cases() -> list[Case]:
     """Return cases of ``FeedForward``: another activation, one bias or none."""
     x = tensor(((2, -1), (-3, 1)))
     shapes = {name: tuple(p.shape) for name, p in FeedForward(2, 2).named_parameters()}
@@ -120,7 +124,7 @@ def feeds() -> list[Case]:
 
 
 CASES = {
-    "transformer.EncoderBlock": encoders,
-    "transformer.DecoderBlock": decoders,
-    "transformer.FeedForward": feeds,
+    "transformer.EncoderBlock": encoder_block_cases,
+    "transformer.DecoderBlock": decoder_block_cases,
+    "transformer.FeedForward": feed_forward_cases,
 }

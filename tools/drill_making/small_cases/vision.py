@@ -6,42 +6,42 @@ from attncourse.checks.exercise import Case
 from attncourse.checks.writing.modules import tensor
 
 
-def counting(*shape: int) -> torch.Tensor:
+def numbers_from_1(*shape: int) -> torch.Tensor:
     """Return a tensor of the numbers from 1 on."""
     numbers = torch.arange(1, torch.Size(shape).numel() + 1)
     return numbers.reshape(shape).double()
 
 
-def pictures() -> list[Case]:
+def patchify_cases() -> list[Case]:
     """Return cases of ``patchify``: two patches beside each other, and a side that is odd."""
     return [
-        Case((counting(1, 2, 4), 2)),
-        Case((counting(2, 2, 4), 2)),
-        Case((counting(1, 3, 4), 2), raises=ValueError),
-        Case((counting(1, 4, 3), 2), raises=ValueError),
+        Case((numbers_from_1(1, 2, 4), 2)),
+        Case((numbers_from_1(2, 2, 4), 2)),
+        Case((numbers_from_1(1, 3, 4), 2), raises=ValueError),
+        Case((numbers_from_1(1, 4, 3), 2), raises=ValueError),
     ]
 
 
-def windows() -> list[Case]:
+def window_partition_cases() -> list[Case]:
     """Return cases of ``window_partition``: two windows, and a side that is odd."""
     return [
-        Case((counting(2, 4, 1), 2)),
-        Case((counting(4, 2, 1), 2)),
-        Case((counting(2, 4, 2), 2)),
-        Case((counting(4, 4, 1), 2)),
-        Case((counting(3, 4, 1), 2), raises=ValueError),
-        Case((counting(4, 3, 1), 2), raises=ValueError),
+        Case((numbers_from_1(2, 4, 1), 2)),
+        Case((numbers_from_1(4, 2, 1), 2)),
+        Case((numbers_from_1(2, 4, 2), 2)),
+        Case((numbers_from_1(4, 4, 1), 2)),
+        Case((numbers_from_1(3, 4, 1), 2), raises=ValueError),
+        Case((numbers_from_1(4, 3, 1), 2), raises=ValueError),
     ]
 
 
-def shares() -> list[Case]:
+def attention_on_image_cases() -> list[Case]:
     """Return cases of ``attention_on_image``: a class token and four patches, in two images."""
     weights = ((0.5, 0.2, 0.1, 0.1, 0.1), (0.2, 0.4, 0.2, 0.2, 0.0))
     return [Case((tensor(weights), 2, 2)), Case((tensor(weights[:1]), 2, 2))]
 
 
 CASES = {
-    "vision.patchify": pictures,
-    "vision.window_partition": windows,
-    "vision.attention_on_image": shares,
+    "vision.patchify": patchify_cases,
+    "vision.window_partition": window_partition_cases,
+    "vision.attention_on_image": attention_on_image_cases,
 }
