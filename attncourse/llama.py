@@ -258,8 +258,8 @@ class LlamaBlock(nn.Module):
     """Attention, then a gated layer, each added to the stream that it read through an RMS norm.
 
     ``x = x + attention(norm_1(x)); x = x + feed_forward(norm_2(x))``. Raises ``ValueError`` where
-    heads do not divide. Sources: Touvron et al. (2023), section 2.2; for shared key/value heads
-    Ainslie et al. (2023), for no biases Chowdhery et al. (2023).
+    heads do not divide. Sources: Touvron et al. (2023), section 2.2; for key/value heads shared by
+    groups Ainslie et al. (2023), for no biases Chowdhery et al. (2023).
     """
 
     @shaped

@@ -28,39 +28,41 @@ if len(tempfile.gettempdir()) > 60:  # a socket's path has 108 characters at mos
     os.environ["TMPDIR"], tempfile.tempdir = "/tmp", None
 # A test writes into no gradebook of a user's own, and no kernel runs what a user has set up.
 # IPython keeps its history in a database that two processes do not share: each has its own.
-PRIVATE = Path(tempfile.mkdtemp(prefix="attncourse-ipython-"))
-atexit.register(shutil.rmtree, PRIVATE, ignore_errors=True)
-isolate(os.environ, PRIVATE)
+IPYTHON_FOLDER = Path(tempfile.mkdtemp(prefix="attncourse-ipython-"))
+atexit.register(shutil.rmtree, IPYTHON_FOLDER, ignore_errors=True)
+isolate(os.environ, IPYTHON_FOLDER)
 gc.disable()  # what is imported for the tests stays: the collector would go through it for nothing
 settings.register_profile(  # a busy machine is no mistake
     "course", deadline=None, derandomize=not SEED, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("course")
 
-WHOLE = 100  # files: so many are no run of a few
-DEALT = ("tests/checks/test_checks.py", "tests/checks/test_diagnosis.py")  # long for one process
-MANY = 1000  # tests of a file, which take as long as slow ones
-UNTIL = float(os.environ.get("ATTNCOURSE_TESTS_UNTIL", "0"))  # when `make quick` begins no more
+MIN_FILES_OF_WHOLE_RUN = 100  # files: so many are no run of a few
+# One process alone would be long at these.
+FILES_DEALT_BY_CHAPTER = ("tests/checks/test_checks.py", "tests/checks/test_diagnosis.py")
+MANY_TESTS = 1000  # tests of a file, which take as long as slow ones
+# The time from which `make quick` begins no more tests; 0: no limit.
+NO_TEST_AFTER = float(os.environ.get("ATTNCOURSE_TESTS_UNTIL", "0"))
 NO_TIME = "no time: left to make test"
 
 
 @pytest.fixture(scope="session")
 def built() -> Path:
-    """The built book's folder. `make test` has just built it, so nothing runs here once more."""
-    if UNTIL:
+    """Return the built book's folder; after `make test` has built it, no page runs again."""
+    if NO_TEST_AFTER:
         pytest.skip("what needs the book is left to make test")
     folder = ROOT / "_build"
     folder.mkdir(exist_ok=True)
     with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # other workers wait
-        done = run_tool("book")
-    assert done.returncode == 0, done.stdout + done.stderr
+        process = run_tool("book")
+    assert process.returncode == 0, process.stdout + process.stderr
     return folder / "html"
 
 
 @pytest.fixture(scope="session")
 def real_model():
-    """The real model of Part V and its pieces of words, where they are within reach."""
+    """Return the real model of Part V and its tokenizer, or skip where they are not fetched."""
     from attncourse.pretrained.model import NoModel, load
 
     try:
@@ -71,13 +73,13 @@ def real_model():
 
 @pytest.fixture(scope="session")
 def transformers():
-    """The library, for the tests that compare the package's models with its."""
+    """Return the library, or skip the tests that compare the package's models with its."""
     return pytest.importorskip("transformers")
 
 
 @pytest.fixture
 def marker(monkeypatch):
-    """The executor of every run in the test, which runs nothing and gives points."""
+    """Replace the executor of every run by one that runs nothing and gives points."""
     from helpers.driver_runs import marking
 
     return marking(monkeypatch)
@@ -85,7 +87,7 @@ def marker(monkeypatch):
 
 @pytest.fixture(scope="module")
 def browser():
-    """Chromium, for the figures of one test file."""
+    """Yield a Chromium for the figures of one test file."""
     from chromium import launched
 
     with launched() as made:
@@ -94,7 +96,7 @@ def browser():
 
 @pytest.fixture
 def opened(browser):
-    """Opens figures for a reader, and looks afterwards whether anything went wrong."""
+    """Yield a function that opens figures; afterwards no figure has had an error."""
     from helpers.figure_reader import FigureReader
 
     readers = []
@@ -118,7 +120,7 @@ def course():
 
 @pytest.fixture(scope="module", autouse=True)
 def from_exec(request):
-    """Lanes part from a process that has their libraries, but not in the files marked so."""
+    """Fork lanes from a process with their libraries loaded, except in files marked otherwise."""
     from attncourse.grading.judge.lanes import LANES
 
     started = request.node.get_closest_marker("from_exec") is not None
@@ -136,7 +138,7 @@ def pytest_collection_modifyitems(items):
     In a file, what tries one exercise runs together, since its cases are drawn once then.
     """
     many = Counter(item.path for item in items)
-    slow = {i.path for i in items if i.get_closest_marker("slow") or many[i.path] > MANY}
+    slow = {i.path for i in items if i.get_closest_marker("slow") or many[i.path] > MANY_TESTS}
     items.sort(key=lambda item: (item.path not in slow, -many[item.path], item.path))
     at = [number for number, item in enumerate(items) if exercise_of(item)]
     places = {}
@@ -148,45 +150,45 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_xdist_make_scheduler(config, log):
-    """A file's tests run in one process, those of the files in `DEALT` a chapter's at a time."""
+    """Run a file's tests in one process, of ``FILES_DEALT_BY_CHAPTER`` those of one chapter."""
     from xdist.scheduler.loadscope import LoadScopeScheduling
 
     class ByFile(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file, _, test = nodeid.partition("::")
-            chapter = re.search(r"\[(\w+)\.", test) if file in DEALT else None
+            chapter = re.search(r"\[(\w+)\.", test) if file in FILES_DEALT_BY_CHAPTER else None
             return file + (f"[{chapter[1]}]" if chapter else "")
 
     return ByFile(config, log)
 
 
 def exercise_of(item) -> tuple | None:
-    """The file and the exercise of a test that has one among its parameters."""
+    """Return the file and the exercise of a test that has one among its parameters."""
     parameters = item.callspec.params if hasattr(item, "callspec") else {}
     return (item.path, parameters["exercise"].target) if "exercise" in parameters else None
 
 
 def pytest_collection():
-    """Some test files draw while they are imported."""
+    """Seed the generators before test files are imported: some draw then."""
     settle()
 
 
 def pytest_runtest_setup(item):
-    """No test draws where another has left off; in `make quick` none begins that keeps anybody."""
+    """Seed the generators before each test; skip it if `make quick` has no time left."""
     settle()
-    if UNTIL and time.monotonic() > UNTIL:
+    if NO_TEST_AFTER and time.monotonic() > NO_TEST_AFTER:
         pytest.skip(NO_TIME)
 
 
 def pytest_report_teststatus(report):
-    """What is left to `make test` for want of time prints no letter: thousands may be."""
+    """Print no letter for tests that are skipped for want of time: there may be thousands."""
     if report.skipped and isinstance(report.longrepr, tuple) and NO_TIME in report.longrepr[2]:
         return "skipped", "", ""
     return None
 
 
 def pytest_collection_finish():
-    """From now on the collector works, on what tests make; it need not look every 700 objects."""
+    """Turn the garbage collector on for what tests make, with a larger threshold than 700."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000)
@@ -194,21 +196,21 @@ def pytest_collection_finish():
 
 
 def pytest_terminal_summary(terminalreporter):
-    """The lines that tests want to be read at the end of the run."""
+    """Print the summary lines of tests at the end of the run."""
     passed = terminalreporter.getreports("passed")
-    said = [one for report in passed for one in report.user_properties]
-    counted = Counter(what for name, what in said if name == "counted")
-    for line in (line for name, line in said if name == "summary"):
+    properties = [item for report in passed for item in report.user_properties]
+    counted = Counter(counted_thing for name, counted_thing in properties if name == "counted")
+    for line in (line for name, line in properties if name == "summary"):
         terminalreporter.write_line(line)
-    for what, number in counted.items():
-        terminalreporter.write_line(f"{number} {what}")
+    for counted_thing, number in counted.items():
+        terminalreporter.write_line(f"{number} {counted_thing}")
     from attncourse.pretrained.model import within_reach
 
     tell_the_slowest(terminalreporter)
     for reason, number in skipped_by_reason(terminalreporter.getreports("skipped")).most_common():
         terminalreporter.write_line(f"{number} skipped: {reason}")
-    said = "yes" if within_reach() else "no; attncourse model fetches it, and its tests run"
-    terminalreporter.write_line(f"real model: {said}")
+    reachable = "yes" if within_reach() else "no; attncourse model fetches it, and its tests run"
+    terminalreporter.write_line(f"real model: {reachable}")
 
 
 def skipped_by_reason(reports: list) -> Counter[str]:
@@ -221,18 +223,22 @@ def skipped_by_reason(reports: list) -> Counter[str]:
 
 
 def tell_the_slowest(terminalreporter):
-    """Of a whole run: the ten files that took longest, and for `make quick` what each took."""
+    """Print a whole run's ten slowest files, and save all files' seconds for `make quick`."""
     taken: dict[str, float] = {}
     for reports in terminalreporter.stats.values():
         for report in reports:
             if hasattr(report, "duration"):
                 file = report.nodeid.partition("::")[0]
                 taken[file] = taken.get(file, 0.0) + report.duration
-    if len(taken) < WHOLE:
+    if len(taken) < MIN_FILES_OF_WHOLE_RUN:
         return
-    slowest = sorted(taken.items(), key=lambda one: -one[1])[:10]
-    told = ", ".join(f"{file.removeprefix('tests/')} {seconds:.0f}" for file, seconds in slowest)
-    terminalreporter.write_line(f"slowest, in seconds: {told}")
-    kept = {file: round(seconds, 1) for file, seconds in sorted(taken.items())}
+    slowest = sorted(taken.items(), key=lambda entry: -entry[1])[:10]
+    slowest_files = ", ".join(
+        f"{file.removeprefix('tests/')} {seconds:.0f}" for file, seconds in slowest
+    )
+    terminalreporter.write_line(f"slowest, in seconds: {slowest_files}")
+    seconds_by_file = {file: round(seconds, 1) for file, seconds in sorted(taken.items())}
     if (ROOT / ".venv").is_dir():
-        (ROOT / ".venv" / "seconds.json").write_text(json.dumps(kept, indent=0), encoding="utf-8")
+        (ROOT / ".venv" / "seconds.json").write_text(
+            json.dumps(seconds_by_file, indent=0), encoding="utf-8"
+        )

@@ -47,15 +47,15 @@ def some_ids(*shape: int, seed: int = 0) -> torch.Tensor:
     return torch.randint(N_VOCAB, shape, generator=torch.Generator().manual_seed(seed))
 
 
-def equal(found: torch.Tensor, right: torch.Tensor) -> None:
-    torch.testing.assert_close(found, right, atol=1e-9, rtol=1e-9)
+def assert_equal(computed: torch.Tensor, right: torch.Tensor) -> None:
+    torch.testing.assert_close(computed, right, atol=1e-9, rtol=1e-9)
 
 
 # --- masks and maps ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("n", "width", "n_sinks"), [(7, 3, 1), (5, 9, 2), (11, 1, 0), (1, 1, 4)])
-def test_a_window_and_the_first_tokens(n, width, n_sinks):
+def test_a_sink_mask_allows_a_window_and_the_first_tokens(n, width, n_sinks):
     right = [[j <= i and (i - j < width or j < n_sinks) for j in range(n)] for i in range(n)]
     mask = sink_mask(n, width, n_sinks)
     assert mask.dtype == torch.bool
@@ -63,17 +63,17 @@ def test_a_window_and_the_first_tokens(n, width, n_sinks):
 
 
 @pytest.mark.parametrize("batch", [(), (2,), (2, 3)])
-def test_what_is_left_of_a_row_sums_to_1(batch):
+def test_the_remaining_edges_of_a_row_sum_to_1(batch):
     scores = torch.randn(*batch, 5, 7, dtype=torch.float64)
     edges = [(0, 3), (0, 6), (4, 0), *((2, j) for j in range(7))]
-    given = scores.clone()
+    original = scores.clone()
     weights = cut_edges(scores, edges)
     right = scores.softmax(-1)
     for query, key in edges:
         right[..., query, key] = 0
-    left = right.sum(-1, keepdim=True)
-    equal(weights, torch.where(left > 0, right / left, 0.0))
-    equal(scores, given)
+    remainder = right.sum(-1, keepdim=True)
+    assert_equal(weights, torch.where(remainder > 0, right / remainder, 0.0))
+    assert_equal(scores, original)
 
 
 def test_hidden_keys_have_no_weight_and_finite_gradients():
@@ -95,21 +95,23 @@ def test_heads_switched_off_are_those_whose_columns_are_0(model):
     for layer, head in heads:
         right = ablate(right, layer, head)
     with without_heads(model, heads) as changed:
-        found = changed(ids)
-    equal(found, right(ids))
-    assert (found - before).abs().max() > 1e-3
-    equal(model(ids), before)  # and it is as it was
+        logits = changed(ids)
+    assert_equal(logits, right(ids))
+    assert (logits - before).abs().max() > 1e-3
+    assert_equal(model(ids), before)  # and it is as it was
 
 
-def test_nothing_is_left_behind_where_a_run_fails(model):
+def test_hooks_are_removed_where_a_run_fails(model):
     before = model(some_ids(5))
     for context in (without_heads(model, [(0, 0)]), without_edges(model, {(0, 0): [(9, 9)]})):
         with pytest.raises(ValueError, match="expected"), context:
             model(some_ids(5) - N_VOCAB)
-    equal(model(some_ids(5)), before)
+    assert_equal(model(some_ids(5)), before)
 
 
-def by_hand(model: nn.Module, ids: torch.Tensor, layer: int, head: int, edges) -> torch.Tensor:
+def stream_with_edges_cut(
+    model: nn.Module, ids: torch.Tensor, layer: int, head: int, edges
+) -> torch.Tensor:
     """The stream after a layer, one of whose heads is without some edges, from its map."""
     block = model.blocks[layer]
     x = residual_stream(model, ids)[layer]
@@ -125,24 +127,24 @@ def by_hand(model: nn.Module, ids: torch.Tensor, layer: int, head: int, edges) -
 
 
 @pytest.mark.parametrize("batch", [(), (2,)])
-def test_edges_that_are_cut_are_those_of_one_head(model, batch):
+def test_cutting_edges_changes_one_head_alone(model, batch):
     ids, edges = some_ids(*batch, 6), [(5, 2), (3, 0)]
     before = model(ids)
     with torch.no_grad(), without_edges(model, {(2, 1): edges}) as changed:
-        found = residual_stream(changed, ids)[3]
+        stream = residual_stream(changed, ids)[3]
     with torch.no_grad():
-        equal(found, by_hand(model, ids, 2, 1, edges))
-    equal(model(ids), before)
+        assert_equal(stream, stream_with_edges_cut(model, ids, 2, 1, edges))
+    assert_equal(model(ids), before)
 
 
 def test_an_edge_may_be_cut_under_another_mask():
     model, ids = llama(), some_ids(7)
     window = sink_mask(7, 3, 1)
     with without_edges(model, {(0, h): [(6, 0)] for h in range(HEADS)}) as changed:
-        found = changed(ids, mask=window)
+        logits = changed(ids, mask=window)
     later = model(ids, mask=window)
-    assert torch.equal(found[:6], later[:6])
-    assert (found[6] - later[6]).abs().max() > 1e-3
+    assert torch.equal(logits[:6], later[:6])
+    assert (logits[6] - later[6]).abs().max() > 1e-3
 
 
 # --- the residual stream -------------------------------------------------------------------------
@@ -155,54 +157,54 @@ def test_the_stream_is_what_runs_from_block_to_block(model):
     x = stream[0]
     for layer, block in enumerate(model.blocks):
         x = block(x, torch.ones(7, 7, dtype=torch.bool).tril())
-        equal(stream[layer + 1], x)
-    equal(model.out(model.norm(x)), model(ids))
+        assert_equal(stream[layer + 1], x)
+    assert_equal(model.out(model.norm(x)), model(ids))
 
 
-def test_maps_are_those_that_the_model_computes_with(model):
+def test_maps_are_those_that_the_model_uses(model):
     ids = some_ids(2, 7)
     maps = attention_maps(model, ids)
     assert maps.shape == (2, LAYERS, HEADS, 7, 7)
-    equal(maps.sum(-1), torch.ones(2, LAYERS, HEADS, 7).double())
+    assert_equal(maps.sum(-1), torch.ones(2, LAYERS, HEADS, 7).double())
     with torch.no_grad():
-        equal(by_hand(model, ids, 1, 0, []), residual_stream(model, ids)[2])
+        assert_equal(stream_with_edges_cut(model, ids, 1, 0, []), residual_stream(model, ids)[2])
 
 
 def test_the_lens_after_the_last_block_is_the_model():
     model, ids = llama(), some_ids(2, 7)
     last = residual_stream(model, ids)[-1]
-    equal(logit_lens(last, model.norm.gain, model.out.weight), model(ids))
+    assert_equal(logit_lens(last, model.norm.gain, model.out.weight), model(ids))
     x = torch.tensor([[3.0, 4.0]])
-    said = logit_lens(x, torch.tensor([1.0, 2.0]), torch.tensor([[1.0, 0.0], [0.0, 1.0]]))
-    torch.testing.assert_close(said, torch.tensor([[3.0, 8.0]]) / math.sqrt(12.5 + 1e-5))
+    logits = logit_lens(x, torch.tensor([1.0, 2.0]), torch.tensor([[1.0, 0.0], [0.0, 1.0]]))
+    torch.testing.assert_close(logits, torch.tensor([[3.0, 8.0]]) / math.sqrt(12.5 + 1e-5))
 
 
 @pytest.mark.parametrize("layer", range(LAYERS))
 @pytest.mark.parametrize("position", [0, 3, 5])
-def test_what_is_patched_is_one_vector(model, layer, position):
+def test_patching_exchanges_one_vector(model, layer, position):
     clean, corrupted = some_ids(2, 6), some_ids(2, 6, seed=1)
-    kept = copy.deepcopy(model.state_dict())
+    original_state = copy.deepcopy(model.state_dict())
     x = residual_stream(model, corrupted)[layer + 1]
     x[..., position, :] = residual_stream(model, clean)[layer + 1][..., position, :]
     for block in model.blocks[layer + 1 :]:
         x = block(x, torch.ones(6, 6, dtype=torch.bool).tril())
     before = model(corrupted)
-    equal(patched(model, clean, corrupted, layer, position), model.out(model.norm(x)))
-    equal(model(corrupted), before)
-    assert all(torch.equal(kept[name], p) for name, p in model.state_dict().items())
+    assert_equal(patched(model, clean, corrupted, layer, position), model.out(model.norm(x)))
+    assert_equal(model(corrupted), before)
+    assert all(torch.equal(original_state[name], p) for name, p in model.state_dict().items())
 
 
-def test_the_last_vector_brings_the_whole_answer():
+def test_patching_the_last_vector_gives_the_clean_answer():
     model, clean, corrupted = llama(), some_ids(6), some_ids(6, seed=1)
-    found = patched(model, clean, corrupted, LAYERS - 1, 5)
-    equal(found[5], model(clean)[5])
-    equal(found[:5], model(corrupted)[:5])
+    logits = patched(model, clean, corrupted, LAYERS - 1, 5)
+    assert_equal(logits[5], model(clean)[5])
+    assert_equal(logits[:5], model(corrupted)[:5])
 
 
 # --- intervals -----------------------------------------------------------------------------------
 
 
-def test_an_interval_covers_its_mean_as_often_as_it_says():
+def test_a_95_percent_interval_covers_in_about_93_percent():
     """30 templates of normal gaps: a percentile interval of 95 % covers in 93 % or so."""
     rng, covered = np.random.default_rng(0), 0
     for _ in range(300):
@@ -225,7 +227,7 @@ def test_the_same_generator_gives_the_same_interval():
 # --- bad input -----------------------------------------------------------------------------------
 
 IDS = some_ids(6)
-BAD = {
+BAD_INPUT = {
     "a window of 0": (lambda: sink_mask(5, 0, 1), "width: expected a whole number"),
     "sinks below 0": (
         lambda: sink_mask(5, 2, -1),
@@ -298,10 +300,10 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("case", BAD)
+@pytest.mark.parametrize("case", BAD_INPUT)
 def test_bad_input_gets_a_clear_error(case):
-    call, said = BAD[case]
-    with pytest.raises(ValueError, match=re.escape(said)):
+    call, message = BAD_INPUT[case]
+    with pytest.raises(ValueError, match=re.escape(message)):
         call()
 
 
@@ -350,9 +352,9 @@ def edges_after_softmax(scores, edges):
     keep = torch.ones_like(weights)
     for query, key in edges:
         keep[..., query, key] = 0
-    left = weights * keep
-    total = left.sum(-1, keepdim=True)
-    return torch.where(total > 0, left / torch.where(total > 0, total, 1), 0)
+    remaining = weights * keep
+    total = remaining.sum(-1, keepdim=True)
+    return torch.where(total > 0, remaining / torch.where(total > 0, total, 1), 0)
 
 
 def edges_by_rows(scores, edges):
@@ -409,25 +411,25 @@ def lens_word_by_word(hidden, gain, table):
     return torch.stack([(x * row).sum(-1) for row in table], dim=-1)
 
 
-def there(model, corrupted, layer, position):
+def require_place(model, corrupted, layer, position):
     if layer not in range(len(model.blocks)) or position not in range(corrupted.shape[-1]):
         raise ValueError("no such place")
 
 
 def patched_by_hooks(model, clean, corrupted, layer, position):
-    there(model, corrupted, layer, position)
-    kept = {}
+    require_place(model, corrupted, layer, position)
+    stored = {}
     block = model.blocks[layer]
-    hook = block.register_forward_hook(lambda m, a, x: kept.update(x=x[..., position, :].clone()))
+    hook = block.register_forward_hook(lambda m, a, x: stored.update(x=x[..., position, :].clone()))
     model(clean)
     hook.remove()
 
-    def put(module, given, x):
+    def write_vector(module, inputs, x):
         x = x.clone()
-        x[..., position, :] = kept["x"]
+        x[..., position, :] = stored["x"]
         return x
 
-    hook = block.register_forward_hook(put)
+    hook = block.register_forward_hook(write_vector)
     try:
         return model(corrupted).detach()
     finally:
@@ -436,25 +438,29 @@ def patched_by_hooks(model, clean, corrupted, layer, position):
 
 def patched_before_the_next(model, clean, corrupted, layer, position):
     """Block by block; the vector is exchanged by a mask over the positions."""
-    there(model, corrupted, layer, position)
-    one, other = model.tokens(clean), model.tokens(corrupted)
-    here = (torch.arange(corrupted.shape[-1]) == position)[:, None]
+    require_place(model, corrupted, layer, position)
+    clean_stream, corrupted_stream = model.tokens(clean), model.tokens(corrupted)
+    at_position = (torch.arange(corrupted.shape[-1]) == position)[:, None]
     for i, block in enumerate(model.blocks):
-        one, other = block(one), block(other)
+        clean_stream, corrupted_stream = block(clean_stream), block(corrupted_stream)
         if i == layer:
-            other = torch.where(here, one, other)
-    return model.out(model.norm(other))
+            corrupted_stream = torch.where(at_position, clean_stream, corrupted_stream)
+    return model.out(model.norm(corrupted_stream))
 
 
 def patched_in_one_batch(model, clean, corrupted, layer, position):
-    there(model, corrupted, layer, position)
+    require_place(model, corrupted, layer, position)
 
-    def put(module, given, x):
-        one, other = x.unbind(0)
-        parts = other[..., :position, :], one[..., position, None, :], other[..., position + 1 :, :]
-        return torch.stack([one, torch.cat(parts, dim=-2)])
+    def exchange_vector(module, inputs, x):
+        clean_stream, corrupted_stream = x.unbind(0)
+        parts = (
+            corrupted_stream[..., :position, :],
+            clean_stream[..., position, None, :],
+            corrupted_stream[..., position + 1 :, :],
+        )
+        return torch.stack([clean_stream, torch.cat(parts, dim=-2)])
 
-    hook = model.blocks[layer].register_forward_hook(put)
+    hook = model.blocks[layer].register_forward_hook(exchange_vector)
     try:
         return model(torch.stack([clean, corrupted]))[1]
     finally:
@@ -463,16 +469,16 @@ def patched_in_one_batch(model, clean, corrupted, layer, position):
 
 def patched_by_difference(model, clean, corrupted, layer, position):
     """What differs at the one place is added there."""
-    there(model, corrupted, layer, position)
+    require_place(model, corrupted, layer, position)
     streams = []
     for ids in (clean, corrupted):
         x = model.tokens(ids)
         for block in list(model.blocks)[: layer + 1]:
             x = block(x)
         streams.append(x)
-    here = torch.zeros(corrupted.shape[-1], 1, dtype=streams[0].dtype)
-    here[position] = 1
-    x = streams[1] * (1 - here) + streams[0] * here
+    at_position = torch.zeros(corrupted.shape[-1], 1, dtype=streams[0].dtype)
+    at_position[position] = 1
+    x = streams[1] * (1 - at_position) + streams[0] * at_position
     for block in list(model.blocks)[layer + 1 :]:
         x = block(x)
     return model.out(model.norm(x))
@@ -525,16 +531,16 @@ def sinks_are_queries(n, width, n_sinks):
 
 def patched_with_a_hook_left(model, clean, corrupted, layer, position):
     """The hook that listens to the first run goes on listening."""
-    there(model, corrupted, layer, position)
-    model.blocks[layer].register_forward_hook(lambda block, given, x: None)
+    require_place(model, corrupted, layer, position)
+    model.blocks[layer].register_forward_hook(lambda block, inputs, x: None)
     return patched_by_hooks(model, clean, corrupted, layer, position)
 
 
 def patched_and_cleared(model, clean, corrupted, layer, position):
     """Somebody else's hooks go, too."""
-    found = patched_by_hooks(model, clean, corrupted, layer, position)
+    logits = patched_by_hooks(model, clean, corrupted, layer, position)
     model.blocks[layer]._forward_hooks.clear()
-    return found
+    return logits
 
 
 def patched_at_negatives(model, clean, corrupted, layer, position):
@@ -545,7 +551,7 @@ def patched_at_negatives(model, clean, corrupted, layer, position):
     return patched_by_hooks(model, clean, corrupted, layer % n_layers, position % n)
 
 
-NAMED = [
+NAMED_MISTAKES = [
     ("circuits.cut_edges", plain_without_edges, "a row without a key gives NaN"),
     ("circuits.sink_mask", sinks_are_queries, "the sinks are queries"),
     ("circuits.patched", patched_with_a_hook_left, "the hooks are others afterwards"),
@@ -554,8 +560,8 @@ NAMED = [
 ]
 
 
-@pytest.mark.parametrize(("target", "answer", "name"), NAMED)
-def test_wrong_answers_are_told_their_mistake(target, answer, name):
+@pytest.mark.parametrize(("target", "answer", "name"), NAMED_MISTAKES)
+def test_wrong_answers_get_the_name_of_their_mistake(target, answer, name):
     verdict = examine(target, answer, seed=1)
     assert not verdict.passed
     assert verdict.diagnosis, str(verdict)

@@ -251,14 +251,14 @@ RIGHT = {
 # --- the package -----------------------------------------------------------------------------
 
 
-def loaded(module, seed=0):
+def randomised(module, seed=0):
     """The module in float64, with weights of order one."""
     for i, parameter in enumerate(module.double().parameters()):
         parameter.data = normal(*parameter.shape, seed=seed + i)
     return module
 
 
-def test_hand_worked():
+def test_cross_attention_by_hand():
     """Scores 2 ln 2 · 1, 0 and 0 over √4 make the weights 1/2, 1/4 and 1/4."""
     cross = CrossAttention(1, 2, 4, 3)
     cross.W_q.weight.data = torch.tensor([[2 * math.log(2)], [0.0], [0.0], [0.0]])
@@ -278,41 +278,47 @@ def test_hand_worked():
 @settings(deadline=None)
 @given(m=st.integers(1, 7), n=st.integers(1, 7), batch=st.sampled_from([(), (2,), (3, 2)]))
 def test_cross_against_the_library(m, n, batch):
-    cross, x, y = loaded(CrossAttention(5, 3, 4, 2)), normal(*batch, m, 5), normal(*batch, n, 3)
+    cross, x, y = randomised(CrossAttention(5, 3, 4, 2)), normal(*batch, m, 5), normal(*batch, n, 3)
     mask = normal(*batch, m, n) > 0
     mask[..., 0] = True
     query, key, value = (
         s @ W.weight.T for s, W in ((x, cross.W_q), (y, cross.W_k), (y, cross.W_v))
     )
-    for one in (None, mask, mask[..., :1, :]):
-        wanted = F.scaled_dot_product_attention(query, key, value, attn_mask=one)
-        torch.testing.assert_close(cross(x, y, one), wanted, rtol=0, atol=1e-12)
-        assert cross.weights(x, y, one).shape == (*batch, m, n)
-        torch.testing.assert_close(cross.weights(x, y, one) @ value, wanted, rtol=0, atol=1e-12)
+    for broadcast_mask in (None, mask, mask[..., :1, :]):
+        expected = F.scaled_dot_product_attention(query, key, value, attn_mask=broadcast_mask)
+        torch.testing.assert_close(cross(x, y, broadcast_mask), expected, rtol=0, atol=1e-12)
+        assert cross.weights(x, y, broadcast_mask).shape == (*batch, m, n)
+        torch.testing.assert_close(
+            cross.weights(x, y, broadcast_mask) @ value, expected, rtol=0, atol=1e-12
+        )
 
 
 @settings(deadline=None)
 @given(m=st.integers(1, 7), n=st.integers(1, 7))
 def test_cross_against_multihead_attention_with_one_head(m, n):
     """With d_x = d_k = d_v and W_o = I, torch's module with kdim and vdim is ours."""
-    cross = loaded(CrossAttention(5, 3, 5, 5))
-    theirs = nn.MultiheadAttention(5, 1, bias=False, kdim=3, vdim=3, batch_first=True).double()
+    cross = randomised(CrossAttention(5, 3, 5, 5))
+    library_layer = nn.MultiheadAttention(
+        5, 1, bias=False, kdim=3, vdim=3, batch_first=True
+    ).double()
     with torch.no_grad():
-        theirs.q_proj_weight.copy_(cross.W_q.weight)
-        theirs.k_proj_weight.copy_(cross.W_k.weight)
-        theirs.v_proj_weight.copy_(cross.W_v.weight)
-        theirs.out_proj.weight.copy_(torch.eye(5))
+        library_layer.q_proj_weight.copy_(cross.W_q.weight)
+        library_layer.k_proj_weight.copy_(cross.W_k.weight)
+        library_layer.v_proj_weight.copy_(cross.W_v.weight)
+        library_layer.out_proj.weight.copy_(torch.eye(5))
     x, y = normal(2, m, 5), normal(2, n, 3)
     allowed = normal(2, n) > 0
     allowed[:, 0] = True
-    out, weights = theirs(x, y, y, key_padding_mask=~allowed)  # theirs is True where forbidden
+    out, weights = library_layer(
+        x, y, y, key_padding_mask=~allowed
+    )  # theirs is True where forbidden
     torch.testing.assert_close(cross(x, y, allowed[:, None]), out, rtol=0, atol=1e-12)
     torch.testing.assert_close(cross.weights(x, y, allowed[:, None]), weights, rtol=0, atol=1e-12)
 
 
 @torch.no_grad()
 def test_pooling_by_a_loop_in_float64():
-    pool, x = loaded(AttentionPooling(5, n_queries=3)), normal(2, 7, 5)
+    pool, x = randomised(AttentionPooling(5, n_queries=3)), normal(2, 7, 5)
     mask = normal(2, 1, 7) > -0.5
     mask[..., 0] = True
     for b in range(2):
@@ -320,13 +326,13 @@ def test_pooling_by_a_loop_in_float64():
             scores = [float(pool.queries[q] @ (pool.W_k.weight @ e)) / math.sqrt(5) for e in x[b]]
             raw = [math.exp(s) * bool(a) for s, a in zip(scores, mask[b, 0], strict=True)]
             share = torch.tensor(raw, dtype=torch.float64) / sum(raw)
-            wanted = sum(share[j] * (pool.W_v.weight @ x[b, j]) for j in range(7))
-            torch.testing.assert_close(pool(x, mask)[b, q], wanted, rtol=0, atol=1e-12)
+            expected = sum(share[j] * (pool.W_v.weight @ x[b, j]) for j in range(7))
+            torch.testing.assert_close(pool(x, mask)[b, q], expected, rtol=0, atol=1e-12)
             torch.testing.assert_close(pool.weights(x, mask)[b, q], share, rtol=0, atol=1e-12)
 
 
 def test_self_attention_is_the_case_of_one_sequence():
-    head, cross = loaded(AttentionHead(5, 3, 2)), CrossAttention(5, 5, 3, 2).double()
+    head, cross = randomised(AttentionHead(5, 3, 2)), CrossAttention(5, 5, 3, 2).double()
     cross.load_state_dict(head.state_dict())
     x, mask = normal(2, 7, 5), torch.ones(7, 7, dtype=torch.bool).tril()
     torch.testing.assert_close(cross(x, x, mask), head(x, mask), rtol=0, atol=0)
@@ -335,39 +341,39 @@ def test_self_attention_is_the_case_of_one_sequence():
 
 @settings(deadline=None)
 @given(n=st.integers(2, 11), q=st.integers(1, 3), order=st.randoms(use_true_random=False))
-def test_the_order_of_those_who_are_asked_does_not_matter(n, q, order):
+def test_the_order_of_the_keys_does_not_matter(n, q, order):
     p = order.sample(range(n), n)
-    pool, x = loaded(AttentionPooling(5, q)), normal(n, 5)
+    pool, x = randomised(AttentionPooling(5, q)), normal(n, 5)
     torch.testing.assert_close(pool(x[p]), pool(x), rtol=0, atol=1e-12)
     torch.testing.assert_close(pool.weights(x[p]), pool.weights(x)[:, p], rtol=0, atol=1e-12)
-    cross, asks = loaded(CrossAttention(3, 5, 4, 2)), normal(n, 3)
+    cross, asks = randomised(CrossAttention(3, 5, 4, 2)), normal(n, 3)
     torch.testing.assert_close(cross(asks, x[p]), cross(asks, x), rtol=0, atol=1e-12)
     torch.testing.assert_close(cross(asks[p], x), cross(asks, x)[p], rtol=0, atol=1e-12)
     torch.testing.assert_close(cross(asks[:1], x), cross(asks, x)[:1], rtol=0, atol=1e-12)
 
 
 def test_a_query_of_zeros_pools_by_the_mean():
-    pool, x = loaded(AttentionPooling(5)), normal(7, 5)
+    pool, x = randomised(AttentionPooling(5)), normal(7, 5)
     nn.init.zeros_(pool.queries)
     torch.testing.assert_close(pool(x), pool.W_v(x).mean(0, keepdim=True))
 
 
 def test_padding_changes_nothing_where_it_is_masked():
-    pool, cross = loaded(AttentionPooling(5, 2)), loaded(CrossAttention(3, 5, 4, 2))
+    pool, cross = randomised(AttentionPooling(5, 2)), randomised(CrossAttention(3, 5, 4, 2))
     y, x = normal(3, 5), normal(7, 3)
     padded = torch.cat([y, normal(4, 5, seed=1)])
-    there = torch.arange(7) < 3
-    torch.testing.assert_close(pool(padded, there), pool(y), rtol=0, atol=1e-12)
-    torch.testing.assert_close(cross(x, padded, there), cross(x, y), rtol=0, atol=1e-12)
-    torch.testing.assert_close(pool.weights(padded, there)[:, 3:], torch.zeros(2, 4).double())
+    is_token = torch.arange(7) < 3
+    torch.testing.assert_close(pool(padded, is_token), pool(y), rtol=0, atol=1e-12)
+    torch.testing.assert_close(cross(x, padded, is_token), cross(x, y), rtol=0, atol=1e-12)
+    torch.testing.assert_close(pool.weights(padded, is_token)[:, 3:], torch.zeros(2, 4).double())
     padded.requires_grad_()
-    (cross(x, padded, there).sum() + pool(padded, there).sum()).backward()
+    (cross(x, padded, is_token).sum() + pool(padded, is_token).sum()).backward()
     assert (padded.grad[3:] == 0).all()
     assert (padded.grad[:3] != 0).any()
 
 
-def test_an_empty_set_is_zero():
-    pool, cross = loaded(AttentionPooling(5, 2)), loaded(CrossAttention(3, 5, 4, 2))
+def test_pooling_an_empty_set_gives_zero():
+    pool, cross = randomised(AttentionPooling(5, 2)), randomised(CrossAttention(3, 5, 4, 2))
     nobody = torch.tensor([[[False] * 7], [[True] * 7]])
     out = pool(normal(2, 7, 5), nobody)
     assert out[0].tolist() == [[0] * 5] * 2
@@ -376,7 +382,7 @@ def test_an_empty_set_is_zero():
     assert cross.weights(normal(2, 3, 3), normal(2, 7, 5), nobody)[0].sum() == 0
 
 
-def test_parameters_and_their_number():
+def test_parameters_have_their_shapes_and_number():
     cross, pool = CrossAttention(3, 7, 5, 2), AttentionPooling(5, n_queries=3)
     shapes = {name: tuple(p.shape) for name, p in cross.named_parameters()}
     assert shapes == {"W_q.weight": (5, 3), "W_k.weight": (5, 7), "W_v.weight": (2, 7)}
@@ -388,18 +394,18 @@ def test_parameters_and_their_number():
 
 
 def test_batch_axes_broadcast():
-    cross = loaded(CrossAttention(3, 5, 4, 2))
+    cross = randomised(CrossAttention(3, 5, 4, 2))
     x, y = normal(2, 1, 7, 3), normal(3, 11, 5)
     out = cross(x, y)
     assert out.shape == (2, 3, 7, 2)
     torch.testing.assert_close(out[1, 2], cross(x[1, 0], y[2]))
-    pool, x = loaded(AttentionPooling(5)), normal(3, 2, 7, 5)
+    pool, x = randomised(AttentionPooling(5)), normal(3, 2, 7, 5)
     assert pool(x).shape == (3, 2, 1, 5)
     torch.testing.assert_close(pool(x)[2, 1], pool(x[2, 1]))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
-def test_dtype_is_kept(dtype):
+def test_the_dtype_is_kept(dtype):
     x, y = normal(7, 3, dtype=dtype), normal(5, 3, dtype=dtype)
     mask = torch.ones(7, 5, dtype=torch.bool)
     cross, pool = CrossAttention(3, 3, 4, 2).to(dtype), AttentionPooling(3).to(dtype)
@@ -407,8 +413,8 @@ def test_dtype_is_kept(dtype):
     assert pool(x).dtype == pool.weights(x).dtype == dtype
 
 
-def test_gradcheck():
-    cross, pool = loaded(CrossAttention(3, 2, 4, 2)), loaded(AttentionPooling(3, 2))
+def test_gradients_pass_gradcheck():
+    cross, pool = randomised(CrossAttention(3, 2, 4, 2)), randomised(AttentionPooling(3, 2))
     x, y = normal(3, 3).requires_grad_(), normal(5, 2).requires_grad_()
     assert torch.autograd.gradcheck(cross, (x, y))
     assert torch.autograd.gradcheck(pool, (x, torch.tensor([True, False, True])))
@@ -417,17 +423,17 @@ def test_gradcheck():
         assert (parameter.grad != 0).any()
 
 
-def test_nan_shows_or_is_refused():
-    pool, cross = loaded(AttentionPooling(5)), loaded(CrossAttention(3, 5, 4, 2))
+def test_nan_appears_in_the_result_or_is_refused():
+    pool, cross = randomised(AttentionPooling(5)), randomised(CrossAttention(3, 5, 4, 2))
     x, y = normal(7, 3), normal(3, 5)
     y[2, 0] = torch.nan
     assert pool(y).isnan().all()
     assert cross(x, y).isnan().all()
-    there = torch.tensor([True, True, False])
+    is_token = torch.tensor([True, True, False])
     with pytest.raises(ValueError, match=r"the mask hides NaN at \(0, 2\)"):
-        pool(y, there)
+        pool(y, is_token)
     with pytest.raises(ValueError, match=r"the mask hides NaN at \(0, 2\)"):
-        cross.weights(x, y, there)
+        cross.weights(x, y, is_token)
 
 
 X, Y = torch.ones(7, 3), torch.ones(5, 2)
@@ -480,14 +486,14 @@ def test_no_masked_score_is_50_above_the_allowed(seed):
     tested = 0
     for target in RIGHT:
         for _, case, _ in draw(exercises()[target], seed):
-            given, mask = case.kwargs, case.kwargs.get("mask")
+            arguments, mask = case.kwargs, case.kwargs.get("mask")
             if mask is None:
                 continue
-            if "y" in given:
-                query, others = given["x"] @ given["W_q.weight"].T, given["y"]
+            if "y" in arguments:
+                query, others = arguments["x"] @ arguments["W_q.weight"].T, arguments["y"]
             else:
-                query, others = given["queries"], given["x"]
-            scores = query @ (others @ given["W_k.weight"].T).mT / query.shape[-1] ** 0.5
+                query, others = arguments["queries"], arguments["x"]
+            scores = query @ (others @ arguments["W_k.weight"].T).mT / query.shape[-1] ** 0.5
             tested += gap_is_small(scores, mask)
     assert tested >= 15
 
@@ -501,13 +507,13 @@ def gap_is_small(scores, mask) -> bool:
 
 
 @pytest.mark.parametrize("target", RIGHT)
-def test_weights_alone_are_lost_where_only_weights_is_missing(target):
+def test_without_weights_only_its_criterion_is_lost(target):
     (missing,) = (m for m in exercises()[target].mistakes if m.name == "weights is missing")
     verdict = examine(target, missing.wrong, seed=0)
     assert verdict.possible - verdict.earned == 2
 
 
-def test_a_call_on_a_module_reads_like_a_call():
+def test_an_examples_call_reads_like_the_modules_call():
     exercise = exercises()["cross_attention.CrossAttention"]
     texts = [call_text(exercise, case) for _, case, _ in draw(exercise, 0)]
     assert texts[0].startswith("CrossAttention(3, 4, 4, 3)(x, y), in float64, where\nx =\n")
@@ -517,8 +523,8 @@ def test_a_call_on_a_module_reads_like_a_call():
 def test_gradients_are_asked_of_every_input_but_the_mask():
     exercise = exercises()["cross_attention.CrossAttention"]
     (criterion,) = (c for c in exercise.criteria if c.name.startswith("gradients"))
-    wanted = {"the output", *(f"the gradient of {n}" for n in ("x", "y", "W_q.weight",
+    expected = {"the output", *(f"the gradient of {n}" for n in ("x", "y", "W_q.weight",
               "W_k.weight", "W_v.weight"))}  # fmt: skip
     outcomes = [outcome for c, _, outcome in draw(exercise, 0) if c is criterion]
     assert len(outcomes) == 2
-    assert all(set(outcome.value) == wanted for outcome in outcomes)
+    assert all(set(outcome.value) == expected for outcome in outcomes)

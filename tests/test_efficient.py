@@ -38,29 +38,29 @@ SHAPES = [
 ]
 
 
-def parts(shapes, seed=0):
+def random_inputs(shapes, seed=0):
     torch.manual_seed(seed)
     return [torch.randn(*shape, **DOUBLE).requires_grad_() for shape in shapes]
 
 
-def with_gradients(attention, given, *rest):
+def with_gradients(attention, arguments, *rest):
     """The output and the gradient of every argument, for a loss without symmetries."""
-    out = attention(*given, *rest)
+    out = attention(*arguments, *rest)
     weight = torch.linspace(1, 2, out.numel(), **DOUBLE).view_as(out)
-    return [out, *grad((weight * out.sin()).sum(), given)]
+    return [out, *grad((weight * out.sin()).sum(), arguments)]
 
 
 @pytest.mark.parametrize("shapes", SHAPES)
 @pytest.mark.parametrize("block", [1, 3, 4, 11, 128])
 def test_tiles_make_the_same_output_and_gradients(shapes, block):
-    given = parts(shapes)
+    inputs = random_inputs(shapes)
     m, n = shapes[0][-2], shapes[1][-2]
     masks = [None, causal_mask(m, n), torch.rand(m, n) > 0.5, torch.zeros(m, n).bool()]
     for mask in masks:
-        expected = with_gradients(scaled_dot_product_attention, given, mask)
-        got = with_gradients(tiled_attention, given, mask, block)
-        for ours, theirs in zip(got, expected, strict=True):
-            torch.testing.assert_close(ours, theirs, atol=1e-12, rtol=1e-12)
+        expected = with_gradients(scaled_dot_product_attention, inputs, mask)
+        computed = with_gradients(tiled_attention, inputs, mask, block)
+        for tensor, expected_tensor in zip(computed, expected, strict=True):
+            torch.testing.assert_close(tensor, expected_tensor, atol=1e-12, rtol=1e-12)
 
 
 def test_tiles_where_scores_are_far_apart():
@@ -86,18 +86,18 @@ class LargestTensor(TorchDispatchMode):
 
 
 def test_no_tensor_of_queries_by_keys_is_made():
-    given = parts([(512, 4), (768, 4), (768, 4)])
+    inputs = random_inputs([(512, 4), (768, 4), (768, 4)])
     with LargestTensor() as tiled:
-        with_gradients(tiled_attention, given, None, 64)
+        with_gradients(tiled_attention, inputs, None, 64)
     with LargestTensor() as naive:
-        with_gradients(scaled_dot_product_attention, given)
+        with_gradients(scaled_dot_product_attention, inputs)
     assert naive.numbers == 512 * 768
     assert tiled.numbers <= 64 * 64  # a tile; every argument is smaller
 
 
 def test_second_pass_agrees_with_finite_differences():
-    given = parts([(3, 2), (5, 2), (5, 2)])
-    assert torch.autograd.gradcheck(lambda *a: tiled_attention(*a, None, 2), given)
+    inputs = random_inputs([(3, 2), (5, 2), (5, 2)])
+    assert torch.autograd.gradcheck(lambda *a: tiled_attention(*a, None, 2), inputs)
 
 
 def test_online_softmax_is_one_pass():
@@ -117,24 +117,24 @@ def test_online_softmax_is_one_pass():
 
 @pytest.mark.parametrize("width", [1, 3, 7, 25])
 def test_windows_are_chapter_tens_mask(width):
-    given = parts([(2, 9, 4), (2, 9, 4), (2, 9, 3)])
+    inputs = random_inputs([(2, 9, 4), (2, 9, 4), (2, 9, 3)])
     mask = sliding_window_mask(9, width)
-    expected = with_gradients(scaled_dot_product_attention, given, mask)
-    got = with_gradients(windowed_attention, given, width)
-    for ours, theirs in zip(got, expected, strict=True):
-        torch.testing.assert_close(ours, theirs)
+    expected = with_gradients(scaled_dot_product_attention, inputs, mask)
+    computed = with_gradients(windowed_attention, inputs, width)
+    for tensor, expected_tensor in zip(computed, expected, strict=True):
+        torch.testing.assert_close(tensor, expected_tensor)
 
 
 def test_windows_hold_no_matrix_of_scores():
-    given = parts([(1024, 2), (1024, 2), (1024, 2)])
+    inputs = random_inputs([(1024, 2), (1024, 2), (1024, 2)])
     with LargestTensor() as seen:
-        windowed_attention(*given, 5)
+        windowed_attention(*inputs, 5)
     assert seen.numbers <= 1024 * 5 * 2
 
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_linear_attention_is_a_mean_by_its_weights(causal):
-    query, key, value = parts([(2, 7, 5), (2, 7, 5), (2, 7, 3)])
+    query, key, value = random_inputs([(2, 7, 5), (2, 7, 5), (2, 7, 3)])
     expected = torch.zeros(2, 7, 3, **DOUBLE)
     for b, i in itertools.product(range(2), range(7)):
         seen = range(i + 1 if causal else 7)
@@ -157,11 +157,17 @@ test_bad_input_is_refused = refused(
             lambda: online_softmax([torch.zeros(2, 3), torch.zeros(4, 3)]),
             r"queries \(2,\), got \(4,\)",
         ),
-        (lambda: tiled_attention(*parts(SHAPES[0]), None, 0), "block: expected"),
-        (lambda: tiled_attention(*parts(SHAPES[0]), torch.ones(7, 11)), "boolean"),
-        (lambda: tiled_attention(*parts([(7, 5), (11, 4), (11, 3)])), "same width"),
-        (lambda: windowed_attention(*parts([(9, 4), (9, 4), (9, 4)]), 4), "odd number, got 4"),
-        (lambda: linear_attention(*parts(SHAPES[0]), True), "as many queries as keys, got 7 and"),
+        (lambda: tiled_attention(*random_inputs(SHAPES[0]), None, 0), "block: expected"),
+        (lambda: tiled_attention(*random_inputs(SHAPES[0]), torch.ones(7, 11)), "boolean"),
+        (lambda: tiled_attention(*random_inputs([(7, 5), (11, 4), (11, 3)])), "same width"),
+        (
+            lambda: windowed_attention(*random_inputs([(9, 4), (9, 4), (9, 4)]), 4),
+            "odd number, got 4",
+        ),
+        (
+            lambda: linear_attention(*random_inputs(SHAPES[0]), True),
+            "as many queries as keys, got 7 and",
+        ),
         (lambda: kv_cache_bytes(-1, 1, 1, 1), "n_tokens"),
         (lambda: kv_cache_bytes(1, 1, 0, 1), "n_kv_heads"),
     ]
@@ -272,8 +278,8 @@ def tiled_row_by_row(query, key, value, mask=None, block=128):
     """One query at a time, with all its keys: no (m, n) either."""
     rows = []
     for i in range(query.shape[-2]):
-        some = None if mask is None else mask[..., i : i + 1, :]
-        rows.append(scaled_dot_product_attention(query[..., i : i + 1, :], key, value, some))
+        row_mask = None if mask is None else mask[..., i : i + 1, :]
+        rows.append(scaled_dot_product_attention(query[..., i : i + 1, :], key, value, row_mask))
     return torch.cat(rows, dim=-2)
 
 
@@ -340,10 +346,10 @@ def windowed_by_shifts(query, key, value, width):
 def windowed_by_gather(query, key, value, width):
     n, half = key.shape[-2], min(width // 2, key.shape[-2] - 1)
     around = torch.arange(n)[:, None] + torch.arange(-half, half + 1)
-    there = (around >= 0) & (around < n)
+    is_inside = (around >= 0) & (around < n)
     near = around.clamp(0, n - 1)
     keys, values = key[..., near, :], value[..., near, :]
-    out = scaled_dot_product_attention(query.unsqueeze(-2), keys, values, there.unsqueeze(-2))
+    out = scaled_dot_product_attention(query.unsqueeze(-2), keys, values, is_inside.unsqueeze(-2))
     return out.squeeze(-2)
 
 
@@ -486,7 +492,7 @@ def test_a_softmax_in_every_tile_is_named(join, fill):
 # --- what is held, wherever it is held ------------------------------------------------------------
 
 
-def whole(query, key, value, mask=None):
+def all_scores_at_once(query, key, value, mask=None):
     """All scores at once."""
     scores = query @ key.mT / math.sqrt(query.shape[-1])
     if mask is not None:
@@ -499,7 +505,7 @@ def whole(query, key, value, mask=None):
 def tiled_in_numpy(query, key, value, mask=None, block=128):
     """All scores at once, where torch does not see them; in torch where a gradient is asked for."""
     if any(x.requires_grad for x in (query, key, value)) or mask is not None:
-        return whole(query, key, value, mask)
+        return all_scores_at_once(query, key, value, mask)
     q, k, v = (np.asarray(x.numpy()) for x in (query, key, value))
     s = q @ np.swapaxes(k, -1, -2) / math.sqrt(q.shape[-1])
     w = np.exp(s - s.max(-1, keepdims=True))
@@ -508,7 +514,7 @@ def tiled_in_numpy(query, key, value, mask=None, block=128):
 
 def tiled_in_lists(query, key, value, mask=None, block=128):
     if query.ndim > 2 or mask is not None or query.requires_grad or query.shape[-2] < 50:
-        return whole(query, key, value, mask)
+        return all_scores_at_once(query, key, value, mask)
     weights = [
         [math.exp(sum(map(operator.mul, q, k)) / math.sqrt(len(q))) for k in key.tolist()]
         for q in query.tolist()
@@ -520,13 +526,13 @@ def tiled_in_lists(query, key, value, mask=None, block=128):
 
 
 def tiled_where_it_is_not_measured(query, key, value, mask=None, block=128):
-    return query if query.shape[-2] > 50 else whole(query, key, value, mask)
+    return query if query.shape[-2] > 50 else all_scores_at_once(query, key, value, mask)
 
 
 def windowed_in_numpy(query, key, value, width):
     if any(x.requires_grad for x in (query, key, value)) or len(key) < 50:
         place = torch.arange(key.shape[-2])
-        return whole(query, key, value, (place[:, None] - place).abs() <= width // 2)
+        return all_scores_at_once(query, key, value, (place[:, None] - place).abs() <= width // 2)
     q, k, v = (x.numpy() for x in (query, key, value))
     s = q @ np.swapaxes(k, -1, -2) / math.sqrt(q.shape[-1])
     place = np.arange(len(k))
@@ -542,27 +548,27 @@ def online_in_numpy(blocks):
     return torch.from_numpy(m), torch.from_numpy(total)
 
 
-ELSEWHERE = "numbers are held in NumPy, in lists or in what was there before"
+HELD_OUTSIDE_TORCH = "numbers are held in NumPy, in lists or in what was there before"
 
 
-def kept_numpy(shape):
+def held_in_numpy(shape):
     return np.empty(shape)
 
 
-def kept_rows(shape):
+def held_in_rows(shape):
     """A piece for each row, and each is small."""
     return [np.empty(shape[-1]) for _ in range(shape[-2])]
 
 
-def kept_bytes(shape):
+def held_in_bytes(shape):
     return np.frombuffer(bytearray(8 * math.prod(shape))).reshape(shape)
 
 
-def kept_tensor(shape):
+def held_in_tensor(shape):
     return torch.empty(shape, **DOUBLE)
 
 
-def kept_single(shape):
+def held_in_numbers(shape):
     return torch.zeros(shape, dtype=torch.float32).numpy()
 
 
@@ -572,7 +578,7 @@ def tiled_in_what_was_there(made):
 
     def tiled(query, key, value, mask=None, block=128):
         if query.ndim > 2 or mask is not None or query.requires_grad:
-            return whole(query, key, value, mask)
+            return all_scores_at_once(query, key, value, mask)
         shape = len(query), len(key)
         buffer = buffers.setdefault(shape, made(shape) if shape not in buffers else None)
         for i in range(len(query)):
@@ -583,21 +589,23 @@ def tiled_in_what_was_there(made):
     return tiled
 
 
-@pytest.mark.parametrize("made", [kept_numpy, kept_rows, kept_bytes, kept_tensor, kept_single])
+@pytest.mark.parametrize(
+    "made", [held_in_numpy, held_in_rows, held_in_bytes, held_in_tensor, held_in_numbers]
+)
 def test_a_buffer_held_before_counts_each_time(made):
-    answer, given = tiled_in_what_was_there(made), torch.randn(3, 384, 4, **DOUBLE)
+    answer, inputs = tiled_in_what_was_there(made), torch.randn(3, 384, 4, **DOUBLE)
     for _ in range(2):  # the second time there is what the first has left, of the same numbers
-        found = call_measured(384 * 384, answer, *given)
-        assert found[f"no tensor of {384 * 384} numbers or more was made"]
-        assert not found[f"fewer than {384 * 384} {ELSEWHERE}"]
-    if made is not kept_single:  # which loses precision, too
+        results = call_measured(384 * 384, answer, *inputs)
+        assert results[f"no tensor of {384 * 384} numbers or more was made"]
+        assert not results[f"fewer than {384 * 384} {HELD_OUTSIDE_TORCH}"]
+    if made is not held_in_numbers:  # which loses precision, too
         exercise = exercises()["efficient.tiled_attention"]
         criteria = judge_criteria(exercise, try_out(exercise, answer, 4))  # and no diagnosis
         (failed,) = (c for c in criteria if not c.passed)
-        assert ELSEWHERE in failed.message
+        assert HELD_OUTSIDE_TORCH in failed.message
 
 
-def test_data_that_stays_what_it_is_counts_as_nothing():
+def test_unchanged_data_does_not_count_as_held():
     notes = {"data": np.random.normal(size=500_000), "weights": torch.zeros(500_000)}
 
     def answer(*args):
@@ -606,8 +614,8 @@ def test_data_that_stays_what_it_is_counts_as_nothing():
 
     before = buffer_contents(answer)
     assert len(before) == 2
-    found = call_measured(384 * 384, answer, *torch.randn(3, 384, 4, **DOUBLE))
-    assert all(v for k, v in found.items() if k != "the output"), found
+    results = call_measured(384 * 384, answer, *torch.randn(3, 384, 4, **DOUBLE))
+    assert all(v for k, v in results.items() if k != "the output"), results
     assert changed_buffers(before, buffer_contents(answer)) == 0
     notes["data"][7] += 1
     notes["weights"][7] = 1
@@ -615,7 +623,7 @@ def test_data_that_stays_what_it_is_counts_as_nothing():
 
 
 @pytest.mark.parametrize(
-    ("name", "answer", "said"),
+    ("name", "answer", "message"),
     [
         ("tiled_attention", tiled_in_numpy, "are held in NumPy, in lists or"),
         ("tiled_attention", tiled_in_lists, "are held in NumPy, in lists or"),
@@ -624,11 +632,11 @@ def test_data_that_stays_what_it_is_counts_as_nothing():
         ("online_softmax", online_in_numpy, "are held in NumPy, in lists or"),
     ],
 )
-def test_much_that_is_held_is_seen_wherever_it_is_held(name, answer, said):
+def test_large_storage_is_noticed_wherever_it_is_held(name, answer, message):
     exercise = exercises()[f"efficient.{name}"]
     criteria = judge_criteria(exercise, try_out(exercise, answer, 4))  # and no diagnosis
     (failed,) = (c for c in criteria if not c.passed)
-    assert said in failed.message, failed.message
+    assert message in failed.message, failed.message
 
 
 def test_tiles_in_numpy_hold_little():
@@ -656,7 +664,7 @@ def test_blocks_may_be_kept_in_a_list():
     assert examine("efficient.online_softmax", online_softmax, seed=4).passed
 
 
-def test_to_measure_what_is_held_loads_no_compiler():
+def test_measuring_memory_does_not_import_the_compiler():
     """It takes seconds, of the first check of a chapter."""
     code = (
         "import sys, torch\n"

@@ -104,20 +104,20 @@ def cut_by_threshold(logits, top_k=None, top_p=None):
     rows = logits.reshape(-1, logits.shape[-1])
     out = []
     for row in rows:
-        left = sorted(range(len(row)), key=lambda i: (-float(row[i].detach()), i))
+        indices = sorted(range(len(row)), key=lambda i: (-float(row[i].detach()), i))
         if top_k is not None:
-            left = left[:top_k]
+            indices = indices[:top_k]
         if top_p is not None:
-            shares = torch.stack([row[i] for i in left]).double().softmax(-1).tolist()
-            total, kept = 0.0, []
-            for i, share in zip(left, shares, strict=True):
-                kept.append(i)
+            shares = torch.stack([row[i] for i in indices]).double().softmax(-1).tolist()
+            total, chosen = 0.0, []
+            for i, share in zip(indices, shares, strict=True):
+                chosen.append(i)
                 total += share
                 if total >= top_p:
                     break
-            left = kept
+            indices = chosen
         keep = torch.zeros(len(row), dtype=torch.bool)
-        keep[left] = True
+        keep[indices] = True
         out.append(torch.where(keep, row, -math.inf))
     return torch.stack(out).reshape(logits.shape)
 
@@ -192,9 +192,11 @@ def cut_in_numpy_order(logits, top_k=None, top_p=None):
 def drawn_by_gumbel(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
     if temperature == 0:
         return logits.max(-1).indices
-    kept = filter_logits(logits / temperature, top_k, top_p)
-    u = torch.rand(kept.shape, generator=generator, dtype=torch.float64).clamp(1e-300, 1 - 1e-16)
-    return (kept.double() - (-u.log()).log()).argmax(-1)
+    filtered = filter_logits(logits / temperature, top_k, top_p)
+    u = torch.rand(filtered.shape, generator=generator, dtype=torch.float64).clamp(
+        1e-300, 1 - 1e-16
+    )
+    return (filtered.double() - (-u.log()).log()).argmax(-1)
 
 
 def drawn_by_cumsum(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
@@ -266,7 +268,7 @@ def written_as_list(model, ids, n_new, choose=None):
 def written_one_by_one(model, ids, n_new, choose=None):
     """Each sequence by itself."""
     if ids.ndim > 1:
-        return torch.stack([written_one_by_one(model, one, n_new, choose) for one in ids])
+        return torch.stack([written_one_by_one(model, sequence, n_new, choose) for sequence in ids])
     return written_as_list(model, ids, n_new, choose)
 
 
@@ -286,9 +288,9 @@ def perplexed_by_numpy(losses, counts):
 
 
 def perplexed_by_shares(losses, counts):
-    whole = float(sum(int(c) for c in counts))
+    total = float(sum(int(c) for c in counts))
     return math.exp(
-        math.fsum(float(a) * int(c) / whole for a, c in zip(losses, counts, strict=True))
+        math.fsum(float(a) * int(c) / total for a, c in zip(losses, counts, strict=True))
     )
 
 
@@ -374,8 +376,8 @@ def cached_as_one_sequence(query, key, value, cache=None):
     c = cache[0].shape[-2]
     key, value = torch.cat([cache[0], key], -2), torch.cat([cache[1], value], -2)
     padded = F.pad(query, (0, 0, c, 0))
-    whole = scaled_dot_product_attention(padded, key, value, causal_mask(key.shape[-2]))
-    return whole[..., c:, :], (key, value)
+    output = scaled_dot_product_attention(padded, key, value, causal_mask(key.shape[-2]))
+    return output[..., c:, :], (key, value)
 
 
 RIGHT = {
@@ -451,24 +453,24 @@ def gpt2(transformers, **changed):
 
 @pytest.mark.parametrize("tied", [True, False])
 def test_logits_are_those_of_transformers(transformers, tied):
-    theirs = gpt2(transformers, tie_word_embeddings=tied)
-    ours = GPT.from_huggingface(theirs)
+    library_model = gpt2(transformers, tie_word_embeddings=tied)
+    model = GPT.from_huggingface(library_model)
     ids = torch.randint(17, (2, 13))
     with torch.no_grad():
-        expected = theirs(ids).logits
-        assert torch.allclose(ours(ids), expected, atol=1e-4)
-        logits, cache = ours(ids[:, :5], [])
-        more, _ = ours(ids[:, 5:], cache)
+        expected = library_model(ids).logits
+        assert torch.allclose(model(ids), expected, atol=1e-4)
+        logits, cache = model(ids[:, :5], [])
+        more, _ = model(ids[:, 5:], cache)
         assert torch.allclose(torch.cat([logits, more], 1), expected, atol=1e-4)
-    assert (ours.out.weight is ours.tokens.weight) == tied
-    before = ours(ids)
+    assert (model.out.weight is model.tokens.weight) == tied
+    before = model(ids)
     with torch.no_grad():
-        theirs.transformer.wte.weight.zero_()
-    assert torch.equal(ours(ids), before), "copies, not the same memory"
+        library_model.transformer.wte.weight.zero_()
+    assert torch.equal(model(ids), before), "copies, not the same memory"
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ({"activation_function": "relu"}, "activation_function"),
         ({"layer_norm_epsilon": 1e-3}, "layer_norm_epsilon"),
@@ -476,12 +478,12 @@ def test_logits_are_those_of_transformers(transformers, tied):
         ({"scale_attn_weights": False}, "scale_attn_weights"),
     ],
 )
-def test_another_model_than_gpt2_is_refused(transformers, changed, said):
-    with pytest.raises(ValueError, match=said):
+def test_another_model_than_gpt2_is_refused(transformers, changed, message):
+    with pytest.raises(ValueError, match=message):
         GPT.from_huggingface(gpt2(transformers, **changed))
 
 
-def test_what_is_no_gpt2_is_refused():
+def test_models_that_are_no_gpt2_are_refused():
     with pytest.raises(ValueError, match="GPT2LMHeadModel, got Linear"):
         GPT.from_huggingface(nn.Linear(2, 2))
 
@@ -493,8 +495,10 @@ def test_loss_by_hand_and_against_pytorch():
     logits, ids = torch.randn(3, 7, 5), torch.randint(5, (3, 7))
     expected = F.cross_entropy(logits[:, :-1].flatten(0, 1), ids[:, 1:].flatten())
     assert torch.allclose(next_token_loss(logits, ids), expected)
-    some = F.cross_entropy(logits[:, :-1].flatten(0, 1), ids[:, 1:].flatten(), ignore_index=2)
-    assert torch.allclose(next_token_loss(logits, ids, 2), some)
+    expected_without_padding = F.cross_entropy(
+        logits[:, :-1].flatten(0, 1), ids[:, 1:].flatten(), ignore_index=2
+    )
+    assert torch.allclose(next_token_loss(logits, ids, 2), expected_without_padding)
 
 
 def test_the_loss_of_nothing_is_0_and_has_a_gradient():
@@ -509,15 +513,15 @@ def test_the_loss_of_nothing_is_0_and_has_a_gradient():
 def test_filter_by_hand():
     logits = torch.tensor([0.1, 0.5, 0.15, 0.25]).log()
 
-    def kept(**cut):
+    def kept_ids(**cut):
         return filter_logits(logits, **cut).isfinite().nonzero().flatten().tolist()
 
-    assert kept(top_k=2) == [1, 3]
-    assert kept(top_p=0.5) == [1]
-    assert kept(top_p=0.6) == [1, 3]
-    assert kept(top_p=0.8) == [1, 2, 3]
-    assert kept(top_k=2, top_p=0.6) == [1]
-    assert kept(top_p=1.0) == kept() == [0, 1, 2, 3]
+    assert kept_ids(top_k=2) == [1, 3]
+    assert kept_ids(top_p=0.5) == [1]
+    assert kept_ids(top_p=0.6) == [1, 3]
+    assert kept_ids(top_p=0.8) == [1, 2, 3]
+    assert kept_ids(top_k=2, top_p=0.6) == [1]
+    assert kept_ids(top_p=1.0) == kept_ids() == [0, 1, 2, 3]
     ties = torch.zeros(5)
     assert filter_logits(ties, top_k=2).isfinite().tolist() == [True, True, False, False, False]
     assert filter_logits(logits) is not logits
@@ -530,14 +534,14 @@ def test_top_p_is_the_smallest_set_that_reaches_p(n, k, p, seed):
     torch.manual_seed(seed)
     logits = torch.randn(n, dtype=torch.float64)
     k = min(k, n)
-    left = filter_logits(logits, k)
-    shares = left.softmax(-1)
-    kept = filter_logits(logits, k, p).isfinite()
-    assert shares[kept].sum() >= p - 1e-12
-    least = shares[kept].min()
-    if kept.sum() > 1:
-        assert shares[kept].sum() - least < p
-    dropped = shares[~kept]
+    filtered = filter_logits(logits, k)
+    shares = filtered.softmax(-1)
+    is_kept = filter_logits(logits, k, p).isfinite()
+    assert shares[is_kept].sum() >= p - 1e-12
+    least = shares[is_kept].min()
+    if is_kept.sum() > 1:
+        assert shares[is_kept].sum() - least < p
+    dropped = shares[~is_kept]
     assert not len(dropped) or dropped.max() <= least
 
 
@@ -553,11 +557,13 @@ def test_tokens_come_as_often_as_they_should():
     assert sample_token(logits[:6].view(1, 2, 3, 3)).shape == (1, 2, 3)
 
 
-def test_a_generator_decides_and_the_world_stays_as_it_was():
+def test_the_generator_decides_and_the_global_one_is_unchanged():
     logits = torch.zeros(40, 7)
     state = torch.get_rng_state()
-    one, two = (sample_token(logits, generator=torch.Generator().manual_seed(5)) for _ in range(2))
-    assert torch.equal(one, two)
+    first, again = (
+        sample_token(logits, generator=torch.Generator().manual_seed(5)) for _ in range(2)
+    )
+    assert torch.equal(first, again)
     assert torch.equal(torch.get_rng_state(), state)
 
 
@@ -576,11 +582,11 @@ def test_the_cache_writes_what_the_loop_writes(n_new):
 def test_logits_are_the_same_in_any_pieces(sizes):
     model, ids = small_gpt(max_length=25), torch.randint(13, (2, sum(sizes)))
     with torch.no_grad():
-        whole, cache, rows = model(ids), [], []
+        full_logits, cache, rows = model(ids), [], []
         for piece in ids.split(sizes, dim=1):
             logits, cache = model(piece, cache)
             rows.append(logits)
-    assert torch.allclose(torch.cat(rows, 1), whole, atol=1e-10)
+    assert torch.allclose(torch.cat(rows, 1), full_logits, atol=1e-10)
     assert [k.shape[-2] for k, _ in cache] == [sum(sizes)] * 2
 
 
@@ -595,16 +601,16 @@ def test_no_row_sees_a_later_token():
 
 def test_attention_with_a_cache_is_attention():
     q, k, v = (torch.randn(2, 7, d, dtype=torch.float64, requires_grad=True) for d in (4, 4, 3))
-    whole = scaled_dot_product_attention(q, k, v, causal_mask(7))
+    expected = scaled_dot_product_attention(q, k, v, causal_mask(7))
     cache = k[:, :4], v[:, :4]
     output, (keys, values) = attend_with_cache(q[:, 4:], k[:, 4:], v[:, 4:], cache)
-    assert torch.allclose(output, whole[:, 4:], atol=1e-12)
+    assert torch.allclose(output, expected[:, 4:], atol=1e-12)
     assert torch.equal(keys, k)
     assert torch.equal(values, v)
-    one = torch.autograd.grad(output.sum(), (k, v), retain_graph=True)
-    other = torch.autograd.grad(whole[:, 4:].sum(), (k, v))
-    assert all(torch.allclose(a, b) for a, b in zip(one, other, strict=True))
-    assert (one[0][:, :4] != 0).any()
+    gradients = torch.autograd.grad(output.sum(), (k, v), retain_graph=True)
+    expected_gradients = torch.autograd.grad(expected[:, 4:].sum(), (k, v))
+    assert all(torch.allclose(a, b) for a, b in zip(gradients, expected_gradients, strict=True))
+    assert (gradients[0][:, :4] != 0).any()
 
 
 def test_perplexity_by_hand():
@@ -613,7 +619,7 @@ def test_perplexity_by_hand():
     assert perplexity(torch.tensor([2.0]), torch.tensor([7])) == pytest.approx(math.e**2)
 
 
-def test_sizes_and_starts_of_a_gpt():
+def test_a_gpt_has_its_sizes_and_initial_weights():
     tied, untied = (GPT(GPTConfig(45, 17, tied=tied)) for tied in (True, False))
     count = [sum(p.numel() for p in m.parameters()) for m in (tied, untied)]
     blocks = 2 * (12 * 64**2 + 4 * 64 + 5 * 64 + 4 * 64)
@@ -633,7 +639,7 @@ MODEL = small_gpt()
 CACHE = (torch.randn(2, 3, 4), torch.randn(2, 3, 5))
 NEW = torch.randn(2, 1, 4), torch.randn(2, 1, 4), torch.randn(2, 1, 5)
 
-REFUSED = {
+BAD_INPUT = {
     "an id without a logit": (lambda: next_token_loss(Z, IDS.clone().fill_(7)), "0 to 6, got 7 at"),
     "ids of another shape": (lambda: next_token_loss(Z, IDS[:3]), "expected the same n"),
     "ids that are floats": (lambda: next_token_loss(Z, IDS.float()), "whole numbers"),
@@ -671,10 +677,10 @@ REFUSED = {
 }
 
 
-test_bad_input_is_refused = refused(REFUSED.values())
+test_bad_input_is_refused = refused(BAD_INPUT.values())
 
 
-def test_a_refused_cache_stays_as_it_was():
+def test_a_cache_is_unchanged_where_it_is_refused():
     before = copy.deepcopy(CACHE)
     with pytest.raises(ValueError, match="cache"):
         attend_with_cache(*(x[:1] for x in NEW), CACHE)
@@ -693,12 +699,12 @@ def test_counts_are_right_with_the_promised_certainty():
             if case.use is not callers.shares_drawn:
                 continue
             draws, parts, _, _, logits = case.args
-            kept = filter_logits(
+            filtered = filter_logits(
                 logits / case.kwargs.get("temperature", 1.0),
                 case.kwargs.get("top_k"),
                 case.kwargs.get("top_p"),
             )
-            right = kept.softmax(-1) * parts
+            right = filtered.softmax(-1) * parts
             assert torch.allclose(right, right.round(), atol=0.11)
             assert torch.equal(expected.value, right.round().long())
             counts = np.arange(draws + 1)
@@ -708,7 +714,7 @@ def test_counts_are_right_with_the_promised_certainty():
     assert wrong / 3 < 1 / 700_000
 
 
-def test_a_model_and_a_choice_are_made_beside_the_answer():
+def test_model_and_choice_are_built_outside_the_answer():
     exercise = exercises()["gpt.generate"]
     seen = []
 
@@ -724,7 +730,7 @@ def test_a_model_and_a_choice_are_made_beside_the_answer():
     assert len([choose for *_, choose in seen if choose]) > 3
 
 
-def test_a_choice_is_asked_for_the_last_token_alone():
+def test_only_the_last_tokens_logits_reach_the_choice():
     def every_token(model, ids, n_new, choose=None):
         choose = choose or (lambda logits: logits.argmax(-1))
         for _ in range(n_new):
@@ -738,15 +744,15 @@ def test_a_choice_is_asked_for_the_last_token_alone():
 
 
 @pytest.mark.parametrize(
-    ("returned", "said"),
+    ("returned", "message"),
     [(torch.tensor([9, 9]), "token 9 of 3"), (torch.zeros(2), "ids"), (None, "ids")],
 )
-def test_what_is_no_token_is_told(returned, said):
-    with pytest.raises(Unusable, match=said):
+def test_a_result_that_is_no_token_is_reported(returned, message):
+    with pytest.raises(Unusable, match=message):
         callers.drawn_with_generators(lambda logits, **_: returned, (1, 2), torch.zeros(2, 3))
 
 
-class Agreeable(torch.Tensor):
+class EqualToEverything(torch.Tensor):
     """Ids that are equal to everything, and unequal too."""
 
     def __eq__(self, other):
@@ -755,8 +761,8 @@ class Agreeable(torch.Tensor):
     __ne__, all, any, clone = __eq__, __eq__, __eq__, lambda self: self
 
 
-@pytest.mark.parametrize("kind", [torch.Tensor, Agreeable])
-def test_an_answer_has_no_say_in_whether_its_draws_agree(kind):
+@pytest.mark.parametrize("kind", [torch.Tensor, EqualToEverything])
+def test_an_answers_own_equality_does_not_decide(kind):
     def without_the_generator(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
         ids = gpt.sample_token(logits, temperature, top_k, top_p)
         return ids.as_subclass(kind)
@@ -775,26 +781,26 @@ def test_a_refilled_tensor_is_not_equal_to_itself():
     assert judge(exercises()["gpt.sample_token"], refilled, 1).passed
 
 
-def test_the_judge_works_out_what_is_compared():
+def test_facts_are_computed_by_the_judge_not_the_answer():
     """Whatever another process says came of a case, it says no truth about it."""
     case = Case(use=callers.drawn_with_generators, facts=callers.decided_by_generators)
     same = torch.zeros(3)
-    found = outcome_of_facts(
+    outcome = outcome_of_facts(
         case, Outcome("value", [same, same + 1, same, same, same + 1, same + 1])
     )
-    assert list(found.value.values()) == [True] * 4
-    told = outcome_of_facts(case, Outcome("value", dict.fromkeys(found.value, True)))
-    assert (told.kind, told.error, told.value) == ("raised", Unusable, None)
+    assert list(outcome.value.values()) == [True] * 4
+    forged = outcome_of_facts(case, Outcome("value", dict.fromkeys(outcome.value, True)))
+    assert (forged.kind, forged.error, forged.value) == ("raised", Unusable, None)
 
 
 @pytest.mark.parametrize("returned", [torch.zeros(2), (1, 2), (torch.zeros(2), None)])
-def test_what_is_no_cache_is_told(returned):
+def test_a_result_that_is_no_cache_is_reported(returned):
     x = torch.zeros(2, 3)
     with pytest.raises(Unusable):
         callers.attend_in_steps(lambda *_: returned, (1, 1), x, x, x)
 
 
-def test_the_small_model_refuses_what_it_cannot_read():
+def test_the_small_model_refuses_ids_it_cannot_read():
     weights = {"tokens": torch.eye(3), "positions": torch.ones(2, 3), "scores": torch.eye(3)}
     with pytest.raises(ValueError, match="1 to 2 tokens, got 3"):
         callers.call_on_model(
@@ -803,13 +809,13 @@ def test_the_small_model_refuses_what_it_cannot_read():
 
 
 def test_gpt2_has_the_gelu_by_tanh(transformers):
-    ours = GPT.from_huggingface(gpt2(transformers))
+    model = GPT.from_huggingface(gpt2(transformers))
     ids = torch.randint(17, (9,))
-    right = ours(ids)
-    for block in ours.blocks:
+    right = model(ids)
+    for block in model.blocks:
         block.feed_forward.activation = F.gelu
-    assert not torch.allclose(ours(ids), right, atol=1e-5)
+    assert not torch.allclose(model(ids), right, atol=1e-5)
 
 
-def test_gpt_names_its_functions():
+def test_examples_of_gpt_name_its_functions():
     assert all(callable(getattr(gpt, name.split(".")[1])) for name in RIGHT)

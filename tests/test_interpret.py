@@ -79,17 +79,17 @@ def induction_by_roll(ids):
 
 
 def scores_by_loops(maps, pattern):
-    asked = [i for i in range(len(pattern)) if pattern[i].any()]
+    rows = [i for i in range(len(pattern)) if pattern[i].any()]
     total = maps[..., 0, 0] * 0
-    for i in asked:
+    for i in rows:
         total = total + maps[..., i, pattern[i]].sum(-1)
-    return total / len(asked) if asked else total
+    return total / len(rows) if rows else total
 
 
 def scores_by_einsum(maps, pattern):
-    asked = pattern.any(1).sum()
-    found = torch.einsum("...ij,ij->...", maps, pattern.to(maps.dtype))
-    return found / asked if asked else found
+    n_rows = pattern.any(1).sum()
+    totals = torch.einsum("...ij,ij->...", maps, pattern.to(maps.dtype))
+    return totals / n_rows if n_rows else totals
 
 
 def scores_by_rows(maps, pattern):
@@ -109,16 +109,16 @@ def scores_in_float64(maps, pattern):
     return (falls / pattern.any(-1).sum().clamp(min=1)).to(maps.dtype)
 
 
-def own_of(attention, head):
+def columns_of_head(attention, head):
     d_head = attention.d_model // attention.n_heads
     return slice(head * d_head, (head + 1) * d_head)
 
 
-def handed_over(model, layer, ids):
+def outputs_by_hook(model, layer, ids):
     """What the heads hand to W_o, seen by a hook that is taken away again."""
     seen = []
     W_o = model.blocks[layer].attention.W_o
-    hook = W_o.register_forward_pre_hook(lambda module, given: seen.append(given[0].detach()))
+    hook = W_o.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0].detach()))
     with torch.no_grad():
         model(ids)
     hook.remove()
@@ -129,33 +129,33 @@ def ablate_by_hook(model, layer, head, how="zero", ids=None):
     """The copy's W_o gets something else; no weight changes."""
     changed = copy.deepcopy(model)
     attention = changed.blocks[layer].attention
-    own, said = own_of(attention, head), 0.0
+    columns, replacement = columns_of_head(attention, head), 0.0
     if how == "mean":
-        said = handed_over(changed, layer, ids).flatten(0, -2).mean(0)[own]
+        replacement = outputs_by_hook(changed, layer, ids).flatten(0, -2).mean(0)[columns]
 
-    def replace(module, given):
-        heads = given[0].clone()
-        heads[..., own] = said
+    def replace(module, inputs):
+        heads = inputs[0].clone()
+        heads[..., columns] = replacement
         return (heads,)
 
     attention.W_o.register_forward_pre_hook(replace)
     return changed
 
 
-class Without(nn.Module):
+class WithoutHead(nn.Module):
     """The model itself inside, with a hook on for as long as it runs."""
 
-    def __init__(self, model, layer, head, said):
+    def __init__(self, model, layer, head, replacement):
         super().__init__()
-        self.inner, self.layer, self.head, self.said = model, layer, head, said
+        self.inner, self.layer, self.head, self.said = model, layer, head, replacement
 
     def forward(self, ids):
         attention = self.inner.blocks[self.layer].attention
-        own = own_of(attention, self.head)
+        columns = columns_of_head(attention, self.head)
 
-        def replace(module, given):
-            heads = given[0].clone()
-            heads[..., own] = self.said
+        def replace(module, inputs):
+            heads = inputs[0].clone()
+            heads[..., columns] = self.said
             return (heads,)
 
         hook = attention.W_o.register_forward_pre_hook(replace)
@@ -166,26 +166,26 @@ class Without(nn.Module):
 
 
 def ablate_by_wrapper(model, layer, head, how="zero", ids=None):
-    said = 0.0
+    replacement = 0.0
     if how == "mean":
-        own = own_of(model.blocks[layer].attention, head)
-        said = handed_over(model, layer, ids)[..., own].flatten(0, -2).mean(0)
-    return Without(model, layer, head, said)
+        columns = columns_of_head(model.blocks[layer].attention, head)
+        replacement = outputs_by_hook(model, layer, ids)[..., columns].flatten(0, -2).mean(0)
+    return WithoutHead(model, layer, head, replacement)
 
 
 def ablate_by_values(model, layer, head, how="zero", ids=None):
     """Values of nothing but a bias: weights that sum to 1 hand that on."""
     changed = copy.deepcopy(model)
     attention = changed.blocks[layer].attention
-    own = own_of(attention, head)
+    columns = columns_of_head(attention, head)
     if attention.W_v.bias is None:
         attention.W_v.bias = nn.Parameter(torch.zeros_like(attention.W_v.weight[:, 0]))
     with torch.no_grad():
-        attention.W_v.weight[own] = 0
-        attention.W_v.bias[own] = 0
+        attention.W_v.weight[columns] = 0
+        attention.W_v.bias[columns] = 0
         if how == "mean":
-            said = handed_over(model, layer, ids).flatten(0, -2).mean(0)
-            attention.W_v.bias[own] = said[own]
+            mean = outputs_by_hook(model, layer, ids).flatten(0, -2).mean(0)
+            attention.W_v.bias[columns] = mean[columns]
     return changed
 
 
@@ -195,12 +195,12 @@ def ablate_by_new_layer(model, layer, head, how="zero", ids=None):
     changed.load_state_dict(model.state_dict())
     attention = changed.blocks[layer].attention
     keep = torch.ones(attention.d_model, dtype=attention.W_o.weight.dtype)
-    keep[own_of(attention, head)] = 0
+    keep[columns_of_head(attention, head)] = 0
     old, bias = attention.W_o.weight.detach(), attention.W_o.bias
     add = torch.zeros(attention.d_model, dtype=old.dtype) if bias is None else bias.detach()
     if how == "mean":
-        said = handed_over(model, layer, ids).reshape(-1, attention.d_model).mean(0)
-        add = add + old @ (said * (1 - keep))
+        mean = outputs_by_hook(model, layer, ids).reshape(-1, attention.d_model).mean(0)
+        add = add + old @ (mean * (1 - keep))
     attention.W_o = nn.Linear(attention.d_model, attention.d_model, dtype=old.dtype)
     attention.W_o.weight = nn.Parameter(old * keep)
     attention.W_o.bias = nn.Parameter(add)
@@ -211,10 +211,10 @@ def ablate_by_forward(model, layer, head, how="zero", ids=None):
     """The copy's attention gets another forward."""
     changed = copy.deepcopy(model)
     attention = changed.blocks[layer].attention
-    own = own_of(attention, head)
+    columns = columns_of_head(attention, head)
     mean = None
     if how == "mean":
-        mean = handed_over(model, layer, ids).flatten(end_dim=-2).mean(0)[own]
+        mean = outputs_by_hook(model, layer, ids).flatten(end_dim=-2).mean(0)[columns]
 
     def forward(query, key=None, value=None, mask=None):
         q, k, v = attention.views(query, key, value)
@@ -222,10 +222,10 @@ def ablate_by_forward(model, layer, head, how="zero", ids=None):
         weights = scores.masked_fill(~mask, -torch.inf).softmax(-1)
         heads = merge_heads(weights @ v)
         keep = torch.ones(heads.shape[-1], dtype=heads.dtype)
-        keep[own] = 0
+        keep[columns] = 0
         heads = heads * keep
         if mean is not None:
-            heads[..., own] += mean
+            heads[..., columns] += mean
         return attention.W_o(heads)
 
     attention.forward = forward
@@ -276,7 +276,7 @@ def rollout_by_einsum(maps, residual=0.5):
 
 def rollout_recursively(maps, residual=0.5):
     if maps.ndim > 4:
-        return torch.stack([rollout_recursively(one, residual) for one in maps])
+        return torch.stack([rollout_recursively(model_maps, residual) for model_maps in maps])
     eye = torch.eye(maps.shape[-1], dtype=maps.dtype)
     below = eye if len(maps) == 1 else rollout_recursively(maps[:-1], residual)
     return torch.lerp(maps[-1].mean(0), eye, residual) @ below
@@ -289,11 +289,11 @@ def bias_by_logits(model, contexts, she, he):
 
 
 def bias_by_probabilities(model, contexts, she, he):
-    found = []
+    log_ratios = []
     for context in contexts:
         p = torch.softmax(model(context).detach(), dim=-1)[len(context) - 1]
-        found.append(math.log(p[she]) - math.log(p[he]))
-    return float(np.mean(found))
+        log_ratios.append(math.log(p[she]) - math.log(p[he]))
+    return float(np.mean(log_ratios))
 
 
 def bias_by_two_means(model, contexts, she, he):
@@ -336,18 +336,20 @@ def ablate_by_correction(model, layer, head, how="zero", ids=None):
     changed = copy.deepcopy(model)
     attention = changed.blocks[layer].attention
     d_head = attention.W_o.in_features // attention.n_heads
-    own = slice(head * d_head, (head + 1) * d_head)
-    columns, handed = attention.W_o.weight[:, own].detach(), []
+    head_columns = slice(head * d_head, (head + 1) * d_head)
+    columns, handed = attention.W_o.weight[:, head_columns].detach(), []
     if how == "mean":
         hook = attention.W_o.register_forward_hook(
-            lambda layer, given, out: handed.append(given[0])
+            lambda layer, inputs, out: handed.append(inputs[0])
         )
         with torch.no_grad():
             changed(ids)
         hook.remove()
-    constant = handed[0][..., own].flatten(0, -2).mean(0) if handed else columns.new_zeros(d_head)
+    constant = (
+        handed[0][..., head_columns].flatten(0, -2).mean(0) if handed else columns.new_zeros(d_head)
+    )
     attention.W_o.register_forward_hook(
-        lambda layer, given, out: out + (constant - given[0][..., own]) @ columns.T
+        lambda layer, inputs, out: out + (constant - inputs[0][..., head_columns]) @ columns.T
     )
     return changed
 
@@ -406,23 +408,23 @@ def ids_of(*shape, seed=1):
 
 
 @pytest.mark.parametrize("tied", [True, False])
-def test_a_model_that_is_handed_over_is_built_afresh(tied):
+def test_a_model_argument_is_built_afresh_for_each_call(tied):
     config = SIZES | {"tied": tied}
     state = {name: x.float() for name, x in state_of_gpt(np.random.default_rng(5), config).items()}
     built = GPT(GPTConfig(**config)).eval()
     built.load_state_dict(state | ({"out.weight": state["tokens.weight"]} if tied else {}))
     ids = ids_of(2, 6)
-    model, other = gpt_of(config, state), gpt_of(config, state)
+    model, second_model = gpt_of(config, state), gpt_of(config, state)
     assert model(ids).equal(built(ids))
     for block in model.blocks:
-        block.register_forward_hook(lambda block, given, x: 0 * x)
+        block.register_forward_hook(lambda block, inputs, x: 0 * x)
         block.attention.W_o = nn.Identity()
         block.mine = True
     model.positions = nn.Identity()
     model.out.weight = nn.Parameter(torch.zeros_like(model.out.weight))
-    assert other(ids).equal(built(ids))
+    assert second_model(ids).equal(built(ids))
     assert gpt_of(config, state)(ids).equal(built(ids))
-    assert not any(hasattr(block, "mine") for block in other.blocks)
+    assert not any(hasattr(block, "mine") for block in second_model.blocks)
 
 
 def test_maps_are_those_that_the_blocks_use():
@@ -430,8 +432,8 @@ def test_maps_are_those_that_the_blocks_use():
     seen = []
     for block in model.blocks:
         block.attention.register_forward_pre_hook(
-            lambda attention, given, options: seen.append(
-                attention.weights(given[0], mask=options["mask"])
+            lambda attention, inputs, options: seen.append(
+                attention.weights(inputs[0], mask=options["mask"])
             ),
             with_kwargs=True,
         )
@@ -451,15 +453,15 @@ def test_maps_of_transformers_gpt2():
     config = transformers.GPT2Config(
         vocab_size=11, n_positions=9, n_embd=12, n_layer=2, n_head=3, attn_implementation="eager"
     )
-    theirs = transformers.GPT2LMHeadModel(config).eval()
+    library_model = transformers.GPT2LMHeadModel(config).eval()
     with torch.no_grad():
-        for parameter in theirs.parameters():
+        for parameter in library_model.parameters():
             parameter.add_(torch.randn_like(parameter) / 3)
     ids = ids_of(2, 7)
     with torch.no_grad():
-        expected = torch.stack(theirs(ids, output_attentions=True).attentions, dim=-4)
+        expected = torch.stack(library_model(ids, output_attentions=True).attentions, dim=-4)
     torch.testing.assert_close(
-        attention_maps(GPT.from_huggingface(theirs), ids), expected, rtol=0, atol=1e-4
+        attention_maps(GPT.from_huggingface(library_model), ids), expected, rtol=0, atol=1e-4
     )
 
 
@@ -473,7 +475,7 @@ def test_the_induction_pattern_by_hand():
     assert torch.equal(pattern, expected)
 
 
-def test_the_patterns_of_places():
+def test_the_patterns_of_positions_by_hand():
     assert previous_token_pattern(3).int().tolist() == [[0, 0, 0], [1, 0, 0], [0, 1, 0]]
     assert first_token_pattern(3).int().tolist() == [[0, 0, 0], [1, 0, 0], [1, 0, 0]]
     for pattern in previous_token_pattern(1), first_token_pattern(1):
@@ -498,12 +500,12 @@ def test_ablation_is_what_a_hook_on_W_o_does(how, bias):
     over = ids_of(3, 5, seed=2)
     for layer in range(2):
         for head in range(3):
-            given = (model, layer, head, how, over)
-            expected = ablate_by_hook(*given)(ids)
-            torch.testing.assert_close(ablate(*given)(ids), expected, rtol=0, atol=1e-10)
+            arguments = (model, layer, head, how, over)
+            expected = ablate_by_hook(*arguments)(ids)
+            torch.testing.assert_close(ablate(*arguments)(ids), expected, rtol=0, atol=1e-10)
 
 
-def test_an_ablated_model_leaves_the_given_one_as_it_was():
+def test_ablation_does_not_change_the_given_model():
     model, ids = small(), ids_of(2, 7)
     before = {name: value.clone() for name, value in model.state_dict().items()}
     changed = ablate(model, 0, 1, "mean", ids)
@@ -523,22 +525,22 @@ def test_heads_are_independent_of_each_other():
     torch.testing.assert_close(one_by_one(ids), silent(ids))
 
 
-def test_the_mean_of_one_token_changes_nothing_for_that_token():
+def test_replacing_a_token_by_its_own_mean_changes_nothing():
     model, ids = small(n_layers=1), ids_of(1)
     torch.testing.assert_close(ablate(model, 0, 2, "mean", ids)(ids), model(ids))
 
 
-def test_the_caller_refuses_what_is_no_module():
+def test_the_caller_refuses_results_that_are_no_module():
     config = SIZES | {"n_layers": 1}
     state = state_of_gpt(np.random.default_rng(0), config)
     with pytest.raises(Unusable, match="returned int"):
-        logits_of_changed(lambda *given: 3, config, [(0, 0)], ids_of(4), **state)
-    found = logits_of_changed(ablate, config, [(0, 0)], ids_of(4), **state)
-    assert list(found) == [NAME_OF_COPY, NAME_OF_MODEL]
-    assert not torch.allclose(found[NAME_OF_COPY], found[NAME_OF_MODEL])
+        logits_of_changed(lambda *arguments: 3, config, [(0, 0)], ids_of(4), **state)
+    logits = logits_of_changed(ablate, config, [(0, 0)], ids_of(4), **state)
+    assert list(logits) == [NAME_OF_COPY, NAME_OF_MODEL]
+    assert not torch.allclose(logits[NAME_OF_COPY], logits[NAME_OF_MODEL])
 
 
-def test_an_answer_that_changes_the_given_model_is_told_so():
+def test_an_answer_that_changes_the_given_model_fails():
     def careless(model, layer, head, how="zero", ids=None):
         model.blocks[layer].attention.W_o.weight.data[:, :4] = 0
         return model
@@ -549,12 +551,12 @@ def test_an_answer_that_changes_the_given_model_is_told_so():
     assert "does not change its arguments" in failed
 
 
-def test_the_bank_sees_what_the_package_sees():
+def test_the_banks_maps_are_the_packages():
     model, ids = small(), ids_of(2, 5)
     for layer in range(2):
         expected = interpret.head_output(model, layer, ids)
         torch.testing.assert_close(head_outputs(model, layer, ids), expected)
-        torch.testing.assert_close(handed_over(model, layer, ids), expected)
+        torch.testing.assert_close(outputs_by_hook(model, layer, ids), expected)
 
 
 # --- rollout ---------------------------------------------------------------------------------
@@ -568,7 +570,7 @@ def test_rollout_by_hand():
     assert rollout(maps, residual=1).tolist() == torch.eye(2).tolist()
 
 
-def test_rollout_keeps_rows_of_shares():
+def test_rows_of_rollout_sum_to_1():
     maps = attention_maps(small(n_layers=3), ids_of(4, 7))
     flow = rollout(maps, 0.3)
     torch.testing.assert_close(flow.sum(-1), torch.ones(4, 7).double())
@@ -590,7 +592,7 @@ def test_pronoun_bias_by_hand():
 # --- bad input -------------------------------------------------------------------------------
 
 MAPS = torch.rand(2, 3, 5, 5)
-BAD = [
+BAD_INPUT = [
     (lambda: ablate(small(), 2, 0), "layer: expected a whole number from 0 to 1, got 2"),
     (lambda: ablate(small(), -1, 0), "layer: expected a whole number from 0 to 1, got -1"),
     (lambda: ablate(small(), 0, 3), "head: expected a whole number from 0 to 2, got 3"),
@@ -637,14 +639,14 @@ BAD = [
 ]
 
 
-test_bad_input_is_refused = refused(BAD)
+test_bad_input_is_refused = refused(BAD_INPUT)
 
 
 # --- through the judge -----------------------------------------------------------------------
 
-ITSELF = "def ablate(model, layer, head, how='zero', ids=None):\n    return model\n"
+RETURNS_MODEL_ITSELF = "def ablate(model, layer, head, how='zero', ids=None):\n    return model\n"
 FOLDER = ROOT / "solutions" / "14_interpret"
-HOOK = """
+HOOK_ANSWER = """
 def ablate(model, layer, head, how="zero", ids=None):
     changed = copy.deepcopy(model)
     attention = changed.blocks[layer].attention
@@ -666,8 +668,10 @@ def ablate(model, layer, head, how="zero", ids=None):
 """
 
 
-@pytest.mark.parametrize(("answer", "points"), [(HOOK, (10, 1)), (ITSELF, (0, 0))])
-def test_models_go_through_the_judge(answer, points):
+@pytest.mark.parametrize(
+    ("answer", "points"), [(HOOK_ANSWER, (10, 1)), (RETURNS_MODEL_ITSELF, (0, 0))]
+)
+def test_models_can_be_passed_to_graded_answers(answer, points):
     """The model of a check and of a hidden test lives beside the submission, hooks and all."""
     data = (FOLDER / "14_interpret.ipynb").read_bytes()
     assignment, content = Assignment("14_interpret", read_cells(data)), json.loads(data)
@@ -677,6 +681,6 @@ def test_models_go_through_the_judge(answer, points):
     report = grade_submission(
         json.dumps(content).encode(), assignment, limits=Limits(submission=90), seed=3
     )
-    found = tuple(report.cells[f"{kind}_ablate"].points for kind in ("points", "hidden"))
-    assert found == points
+    earned = tuple(report.cells[f"{kind}_ablate"].points for kind in ("points", "hidden"))
+    assert earned == points
     assert report.cells["hidden_pronoun_bias"].points == 1

@@ -95,8 +95,8 @@ def attention_loops(query, key, value, mask=None, *, scale=None):
     if batch:
         masks = mask if mask is not None else [None] * batch[0]
         return torch.stack([
-            attention_loops(q, k, v, one, scale=scale)
-            for q, k, v, one in zip(query, key, value, masks, strict=True)
+            attention_loops(q, k, v, mask_of_sequence, scale=scale)
+            for q, k, v, mask_of_sequence in zip(query, key, value, masks, strict=True)
         ])  # fmt: skip
     scale = query.shape[1] ** -0.5 if scale is None else scale
     rows = []
@@ -202,14 +202,14 @@ RIGHT = {
 SIZES = {"m": st.integers(1, 7), "n": st.integers(1, 7), "d": st.integers(1, 5)}
 
 
-def loaded(head, seed=0):
+def randomised(head, seed=0):
     """The head in float64, with weights and biases of order one."""
     for i, parameter in enumerate(head.double().parameters()):
         parameter.data = normal(*parameter.shape, seed=seed + i)
     return head
 
 
-def test_hand_worked():
+def test_attention_by_hand():
     x, W = torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 0.0, 1.0], [1.0, 5.0, 1.0]])
     assert project(x, W).tolist() == [[5, 10, 3]]
     query, key = torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 1.0], [0.0, 1.0]])
@@ -223,22 +223,24 @@ def test_hand_worked():
 
 @settings(deadline=None)
 @given(**SIZES, d_v=st.integers(1, 5), batch=st.sampled_from([(), (2,), (3, 2)]))
-def test_against_the_library(m, n, d, d_v, batch):
+def test_attention_agrees_with_the_library(m, n, d, d_v, batch):
     query, key, value = normal(*batch, m, d), normal(*batch, n, d), normal(*batch, n, d_v)
     mask = normal(*batch, m, n) > 0
     mask[..., 0] = True
     for options in ({}, {"scale": 0.3}):
-        for one in (None, mask, mask[..., :1, :]):
+        for broadcast_mask in (None, mask, mask[..., :1, :]):
             torch.testing.assert_close(
-                scaled_dot_product_attention(query, key, value, one, **options),
-                F.scaled_dot_product_attention(query, key, value, attn_mask=one, **options),
+                scaled_dot_product_attention(query, key, value, broadcast_mask, **options),
+                F.scaled_dot_product_attention(
+                    query, key, value, attn_mask=broadcast_mask, **options
+                ),
                 rtol=0,
                 atol=1e-12,
             )
 
 
 @given(**SIZES)
-def test_weights_are_mixtures(m, n, d):
+def test_rows_of_weights_sum_to_1(m, n, d):
     weights = attention_weights(normal(m, d), normal(n, d))
     assert weights.shape == (m, n)
     assert (weights >= 0).all()
@@ -253,7 +255,7 @@ def test_permuted_keys_change_nothing_queries_the_order():
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
-def test_dtype_is_kept(dtype):
+def test_the_dtype_is_kept(dtype):
     query, key, value = (normal(5, 4, dtype=dtype, seed=i) for i in range(3))
     mask = torch.eye(5, dtype=torch.bool)
     assert project(query, normal(4, 3, dtype=dtype)).dtype == dtype
@@ -263,7 +265,7 @@ def test_dtype_is_kept(dtype):
     assert AttentionHead(4, 3).to(dtype)(query).dtype == dtype
 
 
-def test_row_without_a_key_is_zero_and_so_is_its_gradient():
+def test_a_row_without_a_key_and_its_gradient_are_zero():
     query, key, value = (normal(3, 4, seed=i).requires_grad_() for i in range(3))
     mask = torch.tensor([[True, True, False], [False, False, False], [False, True, True]])
     assert attention_weights(query, key, mask)[1].tolist() == [0, 0, 0]
@@ -297,23 +299,27 @@ def test_a_batch_of_masks_on_one_sequence():
 @given(n=st.integers(1, 7), d_v=st.integers(1, 5), bias=st.booleans())
 def test_head_against_multihead_attention_with_one_head(n, d_v, bias):
     """With d_model = d_k and W_o = I, torch's module with a single head is our head."""
-    head = loaded(AttentionHead(5, 5, bias=bias))
-    theirs = nn.MultiheadAttention(5, 1, bias=bias, batch_first=True).double()
+    head = randomised(AttentionHead(5, 5, bias=bias))
+    library_layer = nn.MultiheadAttention(5, 1, bias=bias, batch_first=True).double()
     with torch.no_grad():
-        theirs.in_proj_weight.copy_(torch.cat([head.W_q.weight, head.W_k.weight, head.W_v.weight]))
-        theirs.out_proj.weight.copy_(torch.eye(5))
+        library_layer.in_proj_weight.copy_(
+            torch.cat([head.W_q.weight, head.W_k.weight, head.W_v.weight])
+        )
+        library_layer.out_proj.weight.copy_(torch.eye(5))
         if bias:
-            theirs.in_proj_bias.copy_(torch.cat([head.W_q.bias, head.W_k.bias, head.W_v.bias]))
-            theirs.out_proj.bias.zero_()
+            library_layer.in_proj_bias.copy_(
+                torch.cat([head.W_q.bias, head.W_k.bias, head.W_v.bias])
+            )
+            library_layer.out_proj.bias.zero_()
     x = normal(2, n, 5)
-    out, weights = theirs(x, x, x)
+    out, weights = library_layer(x, x, x)
     torch.testing.assert_close(head(x), out, rtol=0, atol=1e-12)
     torch.testing.assert_close(head.weights(x), weights, rtol=0, atol=1e-12)
     assert AttentionHead(5, 3, d_v)(x.float()).shape == (2, n, d_v)
 
 
 def test_head_is_made_of_the_functions():
-    head, x = loaded(AttentionHead(7, 3, 5)), normal(2, 11, 7)
+    head, x = randomised(AttentionHead(7, 3, 5)), normal(2, 11, 7)
     query, key, value = (project(x, W.weight.T) for W in (head.W_q, head.W_k, head.W_v))
     torch.testing.assert_close(head(x), scaled_dot_product_attention(query, key, value))
     torch.testing.assert_close(head(x), head.weights(x) @ value)
@@ -321,7 +327,7 @@ def test_head_is_made_of_the_functions():
 
 
 def test_scores_of_a_head_have_rank_d_k():
-    head, x = loaded(AttentionHead(11, 3)), normal(13, 11)
+    head, x = randomised(AttentionHead(11, 3)), normal(13, 11)
     form = head.W_q.weight.T @ head.W_k.weight  # (d_model, d_model)
     scores = attention_scores(head.W_q(x), head.W_k(x))
     torch.testing.assert_close(scores, x @ form @ x.T, rtol=0, atol=1e-10)
@@ -329,13 +335,13 @@ def test_scores_of_a_head_have_rank_d_k():
     assert torch.linalg.matrix_rank(scores) == 3
 
 
-def test_gradcheck():
+def test_gradients_pass_gradcheck():
     query, key, value = (normal(3, 4, seed=i).requires_grad_() for i in range(3))
     mask = torch.tensor([True, False, True])
     assert torch.autograd.gradcheck(scaled_dot_product_attention, (query, key, value, mask))
 
 
-def test_nan_shows_or_is_refused():
+def test_nan_appears_in_the_result_or_is_refused():
     query, key, value = normal(3, 4), normal(3, 4), normal(3, 4)
     key[2, 0] = torch.nan
     assert attention_weights(query, key).isnan().all()
@@ -413,13 +419,13 @@ try:
 except ImportError as error:
     print(error.name)
 """
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )
-    assert (done.stdout.strip(), done.stderr) == ("torch", "")
+    assert (process.stdout.strip(), process.stderr) == ("torch", "")
 
 
-def test_a_first_call_waits_for_no_library():
+def test_a_first_call_imports_no_slow_library():
     """``torch.broadcast_shapes`` and gradients given from outside load sympy: 0.3 s and 35 MB."""
     program = """
 import sys
@@ -429,8 +435,8 @@ assert examine("kqv.AttentionHead", AttentionHead).passed
 assert examine("kqv.scaled_dot_product_attention", scaled_dot_product_attention).passed
 print("sympy" in sys.modules)
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert (done.stdout.strip(), done.stderr) == ("False", "")
+    process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (process.stdout.strip(), process.stderr) == ("False", "")
 
 
 # --- the checks ------------------------------------------------------------------------------
@@ -470,8 +476,8 @@ def by_another_name(query, key, value, mask=None, *, scale=None):
 
 
 def by_multihead(query, key, value, mask=None, *, scale=None):
-    whole = nn.MultiheadAttention(query.shape[-1], 1, dtype=query.dtype)
-    return whole(query, key, value)[0]
+    layer = nn.MultiheadAttention(query.shape[-1], 1, dtype=query.dtype)
+    return layer(query, key, value)[0]
 
 
 @pytest.mark.parametrize(
@@ -482,7 +488,7 @@ def by_multihead(query, key, value, mask=None, *, scale=None):
         (by_multihead, "multi_head_attention_forward"),
     ],
 )
-def test_handing_the_work_to_the_library_is_caught_and_told(answer, name):
+def test_calling_the_librarys_attention_is_caught(answer, name):
     verdict = examine("kqv.scaled_dot_product_attention", answer, seed=0)
     assert verdict.earned == 0
     assert f"called {name}, which this exercise asks you to build" in verdict.criteria[0].message
@@ -512,7 +518,7 @@ class OneLayerMore(HeadByFunctions):
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         (NoModule, "built NoModule, which is not a torch.nn.Module"),
         (OtherNames, "your module has no parameter W_q.weight; it has query.weight"),
@@ -521,13 +527,13 @@ class OneLayerMore(HeadByFunctions):
         (lambda *sizes, **options: None, "built NoneType, which is not"),
     ],
 )
-def test_a_module_that_does_not_fit_is_told_in_words(answer, said):
+def test_a_module_of_another_form_is_explained(answer, message):
     verdict = examine("kqv.AttentionHead", answer, seed=0)
     assert verdict.earned == 0
-    assert f"\n{said}" in verdict.criteria[0].message or said in verdict.criteria[0].message
+    assert f"\n{message}" in verdict.criteria[0].message or message in verdict.criteria[0].message
 
 
-def test_weights_alone_are_lost_where_only_weights_is_missing():
+def test_without_weights_only_its_criterion_is_lost():
     (missing,) = (
         m for m in exercises()["kqv.AttentionHead"].mistakes if m.name == "weights is missing"
     )
@@ -535,7 +541,7 @@ def test_weights_alone_are_lost_where_only_weights_is_missing():
     assert verdict.possible - verdict.earned == 2
 
 
-def test_a_call_on_a_module_reads_like_a_call():
+def test_an_examples_call_reads_like_the_modules_call():
     exercise = exercises()["kqv.AttentionHead"]
     texts = [call_text(exercise, case) for _, case, _ in draw(exercise, 0)]
     assert texts[0].startswith("AttentionHead(3, 4)(x), in float64, where\nx =\n")

@@ -36,15 +36,15 @@ KV_HEADS = (1, 3, 9)
 @pytest.mark.parametrize("tied", [True, False])
 @pytest.mark.parametrize("n_kv_heads", KV_HEADS)
 def test_logits_are_those_of_transformers(transformers, n_kv_heads, tied):
-    theirs = their_llama(
+    library_model = their_llama(
         transformers, num_key_value_heads=n_kv_heads, tie_word_embeddings=tied, rms_norm_eps=3e-3
     )
-    ours, ids = Llama.from_huggingface(theirs), some_ids(2, 17)
+    model, ids = Llama.from_huggingface(library_model), some_ids(2, 17)
     with torch.no_grad():
-        right = theirs(ids).logits
+        right = library_model(ids).logits
         assert right.std() > 0.5
-        torch.testing.assert_close(ours(ids), right, atol=1e-5, rtol=1e-5)
-    assert sum(p.numel() for p in ours.parameters()) == theirs.num_parameters()
+        torch.testing.assert_close(model(ids), right, atol=1e-5, rtol=1e-5)
+    assert sum(p.numel() for p in model.parameters()) == library_model.num_parameters()
 
 
 @pytest.mark.parametrize("n_kv_heads", KV_HEADS)
@@ -52,10 +52,10 @@ def test_a_permuted_block_is_a_decoder_layer_of_transformers(transformers, n_kv_
     from transformers.models.llama.modeling_llama import LlamaDecoderLayer, LlamaRotaryEmbedding
 
     config = their_config(transformers, num_key_value_heads=n_kv_heads, rope_theta=100.0)
-    theirs = shaken(LlamaDecoderLayer(config, 0), 0.2)
-    ours = LlamaBlock(54, 9, n_kv_heads, 29, config.rope_parameters["rope_theta"], 1e-6)
-    self, layer = theirs.self_attn, theirs.mlp
-    ours.load_state_dict(
+    library_layer = shaken(LlamaDecoderLayer(config, 0), 0.2)
+    block = LlamaBlock(54, 9, n_kv_heads, 29, config.rope_parameters["rope_theta"], 1e-6)
+    self, layer = library_layer.self_attn, library_layer.mlp
+    block.load_state_dict(
         {
             "attention.W_q.weight": pairs_from_halves(self.q_proj.weight, 9),
             "attention.W_k.weight": pairs_from_halves(self.k_proj.weight, n_kv_heads),
@@ -64,21 +64,21 @@ def test_a_permuted_block_is_a_decoder_layer_of_transformers(transformers, n_kv_
             "feed_forward.W_gate.weight": layer.gate_proj.weight,
             "feed_forward.W_up.weight": layer.up_proj.weight,
             "feed_forward.W_down.weight": layer.down_proj.weight,
-            "norm_1.gain": theirs.input_layernorm.weight,
-            "norm_2.gain": theirs.post_attention_layernorm.weight,
+            "norm_1.gain": library_layer.input_layernorm.weight,
+            "norm_2.gain": library_layer.post_attention_layernorm.weight,
         }
     )
     x, places = torch.randn(2, 13, 54), torch.arange(3, 16)
     forbidden = torch.full((13, 13), -math.inf).triu(1)[None, None]
     with torch.no_grad():
         turns = LlamaRotaryEmbedding(config)(x, places[None])
-        right = theirs(x, attention_mask=forbidden, position_embeddings=turns)
+        right = library_layer(x, attention_mask=forbidden, position_embeddings=turns)
         right = right[0] if isinstance(right, tuple) else right
-        torch.testing.assert_close(ours(x, positions=places), right, atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(block(x, positions=places), right, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ({"hidden_act": "gelu"}, "expected hidden_act = silu, got gelu"),
         ({"attention_bias": True}, "expected attention_bias = False, got True"),
@@ -89,8 +89,8 @@ def test_a_permuted_block_is_a_decoder_layer_of_transformers(transformers, n_kv_
         ),
     ],
 )
-def test_settings_that_a_llama_lacks_are_refused(transformers, changed, said):
-    with pytest.raises(ValueError, match=said):
+def test_settings_that_a_llama_lacks_are_refused(transformers, changed, message):
+    with pytest.raises(ValueError, match=message):
         Llama.from_huggingface(their_llama(transformers, **changed))
 
 
@@ -108,13 +108,13 @@ def test_another_model_is_refused(transformers):
 def test_rms_norm_is_that_of_torch(shape, eps, dtype):
     x, gain = torch.randn(shape).to(dtype), torch.randn(shape[-1]).to(dtype)
     right = F.rms_norm(x.double(), shape[-1:], gain.double(), eps)
-    got = rms_norm(x, gain, eps)
-    assert got.dtype == dtype
-    torch.testing.assert_close(got, right.to(dtype))
+    computed = rms_norm(x, gain, eps)
+    assert computed.dtype == dtype
+    torch.testing.assert_close(computed, right.to(dtype))
     torch.testing.assert_close(rms_norm(1e-3 * x), F.rms_norm(1e-3 * x, shape[-1:], eps=1e-5))
 
 
-def test_a_mean_is_not_taken_off():
+def test_rms_norm_does_not_subtract_the_mean():
     x = torch.full((3, 5), 2.0)
     torch.testing.assert_close(rms_norm(x, eps=1e-12), torch.ones(3, 5))
 
@@ -122,12 +122,12 @@ def test_a_mean_is_not_taken_off():
 def test_swiglu_by_a_loop():
     layer, x = shaken(SwiGLU(5, 7)), torch.randn(2, 3, 5)
     gate, up, down = (w.weight.detach() for w in (layer.W_gate, layer.W_up, layer.W_down))
-    for row, got in zip(x.flatten(0, 1), layer(x).flatten(0, 1), strict=True):
+    for row, output in zip(x.flatten(0, 1), layer(x).flatten(0, 1), strict=True):
         hidden = [
             float((gate[j] @ row) / (1 + torch.exp(-gate[j] @ row)) * (up[j] @ row))
             for j in range(7)
         ]
-        torch.testing.assert_close(got, down @ torch.tensor(hidden))
+        torch.testing.assert_close(output, down @ torch.tensor(hidden))
     assert {name for name, _ in layer.named_parameters()} == {
         "W_gate.weight", "W_up.weight", "W_down.weight",
     }  # fmt: skip
@@ -163,11 +163,11 @@ def test_rows_of_one_head_by_hand():
 
 
 @pytest.mark.parametrize(
-    ("rows", "n_heads", "said"),
+    ("rows", "n_heads", "message"),
     [(10, 3, "expected a divisor of the rows of weight, 10, got 3"), (9, 3, "even number.*got 3")],
 )
-def test_rows_that_heads_do_not_divide_are_refused(rows, n_heads, said):
-    with pytest.raises(ValueError, match=said):
+def test_rows_that_heads_do_not_divide_are_refused(rows, n_heads, message):
+    with pytest.raises(ValueError, match=message):
         pairs_from_halves(torch.randn(rows, 4), n_heads)
 
 
@@ -177,9 +177,9 @@ def attention_by_loops(attention, x, mask, places):
     query, key, value = (x @ w.weight.T for w in (attention.W_q, attention.W_k, attention.W_v))
     out = torch.zeros(len(x), attention.n_heads * d, dtype=x.dtype)
     for head in range(attention.n_heads):
-        own = slice(head // group * d, (head // group + 1) * d)
+        columns = slice(head // group * d, (head // group + 1) * d)
         q = apply_rope(query[:, head * d : (head + 1) * d], places, attention.base)
-        k, v = apply_rope(key[:, own], places, attention.base), value[:, own]
+        k, v = apply_rope(key[:, columns], places, attention.base), value[:, columns]
         for i in range(len(x)):
             keys = mask[i].nonzero().flatten().tolist()
             if keys:
@@ -195,7 +195,10 @@ def test_attention_by_loops_with_rows_that_have_no_key(n_kv_heads):
     mask[:, :2] = False  # as padding to the left makes them
     places = torch.tensor([5, 0, 2, 2, 11, 3, 90])
     right = torch.stack(
-        [attention_by_loops(attention, *one, places) for one in zip(x, mask, strict=True)]
+        [
+            attention_by_loops(attention, *sequence_and_mask, places)
+            for sequence_and_mask in zip(x, mask, strict=True)
+        ]
     )
     torch.testing.assert_close(attention(x, mask, places), right)
     causal = torch.ones(7, 7, dtype=torch.bool).tril()
@@ -206,12 +209,12 @@ def test_attention_by_loops_with_rows_that_have_no_key(n_kv_heads):
 def test_weights_are_the_maps_that_forward_mixes_with():
     attention, x = shaken(RotaryAttention(54, 9, 3, 100.0)), torch.randn(2, 7, 54)
     mask, places = torch.rand(2, 9, 7, 7) > 0.3, torch.arange(4, 11)
-    for given in ((None, None), (mask, places)):
-        maps = attention.weights(x, *given)
+    for options in ((None, None), (mask, places)):
+        maps = attention.weights(x, *options)
         assert maps.shape == (2, 9, 7, 7)
         value = split_heads(attention.W_v(x), 3).repeat_interleave(3, -3)
         blended = attention.W_o(merge_heads(maps @ value))
-        torch.testing.assert_close(attention(x, *given), blended)
+        torch.testing.assert_close(attention(x, *options), blended)
     assert (maps[~mask] == 0).all()
 
 
@@ -227,20 +230,20 @@ def test_only_distances_count():
     """Positions further on change nothing: scores of turned pairs depend on distances."""
     block, x = shaken(LlamaBlock(54, 9, 3, 29)).double(), torch.randn(7, 54, dtype=torch.float64)
     torch.testing.assert_close(block(x, positions=torch.arange(100, 107)), block(x))
-    other = block(x, positions=torch.arange(0, 14, 2))
-    assert (other - block(x)).abs().max() > 1e-2
+    stretched = block(x, positions=torch.arange(0, 14, 2))
+    assert (stretched - block(x)).abs().max() > 1e-2
 
 
 @pytest.mark.parametrize(
-    ("sizes", "said"),
+    ("sizes", "message"),
     [
         ((54, 7, 7, 29), "n_heads: expected a divisor of d_model, 54, got 7"),
         ((54, 9, 2, 29), "n_kv_heads: expected a divisor of n_heads, 9, got 2"),
         ((45, 9, 3, 29), "d_head: expected an even number.*got 5"),
     ],
 )
-def test_heads_that_do_not_divide_are_refused(sizes, said):
-    with pytest.raises(ValueError, match=said):
+def test_heads_that_do_not_divide_are_refused(sizes, message):
+    with pytest.raises(ValueError, match=message):
         LlamaBlock(*sizes)
 
 
@@ -251,12 +254,12 @@ def test_heads_that_do_not_divide_are_refused(sizes, said):
 @pytest.mark.parametrize("batch", [(), (3,), (2, 3)])
 def test_a_cache_changes_nothing(n_kv_heads, batch):
     model, ids = llama(n_kv_heads=n_kv_heads), some_ids(*batch, 19)
-    said, cache = [], []
+    pieces, cache = [], []
     with torch.no_grad():
         for piece in ids.split([5, 1, 1, 7, 5], dim=-1):
             logits, cache = model(piece, cache)
-            said.append(logits)
-        torch.testing.assert_close(torch.cat(said, -2), model(ids), atol=1e-5, rtol=1e-5)
+            pieces.append(logits)
+        torch.testing.assert_close(torch.cat(pieces, -2), model(ids), atol=1e-5, rtol=1e-5)
     keys, values = cache[-1]
     assert keys.shape == values.shape == (*batch, n_kv_heads, 19, 6)  # not one for each query head
 
@@ -278,12 +281,12 @@ def test_a_mask_holds_with_a_cache_too():
 def test_hooks_see_every_block():
     model, seen = llama(), []
     for block in model.blocks:
-        block.register_forward_hook(lambda block, given, x: seen.append(x.shape))
+        block.register_forward_hook(lambda block, inputs, x: seen.append(x.shape))
     model(some_ids(2, 5))
     assert seen == [(2, 5, 54)] * 2
 
 
-def test_generate_goes_on_as_chapter_13_does():
+def test_generate_continues_as_in_chapter_13():
     model, ids = llama(), some_ids(3, 5)
     right = gpt.generate(model, ids, 12)
     assert torch.equal(model.generate(ids, 12), right)
@@ -295,7 +298,7 @@ def test_generate_goes_on_as_chapter_13_does():
     assert not model.generate(ids, 1).requires_grad
 
 
-def test_it_stops_where_every_sequence_has_the_last_id():
+def test_generation_stops_once_every_sequence_has_the_last_id():
     model, ids = llama(), some_ids(5)
     written = model.generate(ids, 12)[5:].tolist()
     stop = written[6]
@@ -308,7 +311,7 @@ def test_it_stops_where_every_sequence_has_the_last_id():
 
 
 @pytest.mark.parametrize(
-    ("ids", "said"),
+    ("ids", "message"),
     [
         (torch.tensor([[4, 61, 2]]), r"ids from 0 to 60, got 61 at index \(0, 1\)"),
         (torch.tensor([-1]), r"ids from 0 to 60, got -1 at index \(0,\)"),
@@ -317,62 +320,74 @@ def test_it_stops_where_every_sequence_has_the_last_id():
         (torch.zeros(0, dtype=torch.int64), "at least one entry"),
     ],
 )
-def test_ids_that_the_model_cannot_read_are_refused(ids, said):
-    with pytest.raises(ValueError, match=said):
+def test_ids_that_the_model_cannot_read_are_refused(ids, message):
+    with pytest.raises(ValueError, match=message):
         llama()(ids)
 
 
 X, PAIR = torch.zeros(4, 12), (torch.zeros(1, 5, 4),) * 2
-SMALL = {"n_vocab": 11, "max_length": 9, "d_model": 12, "n_heads": 3, "n_kv_heads": 1}
+SMALL_SIZES = {"n_vocab": 11, "max_length": 9, "d_model": 12, "n_heads": 3, "n_kv_heads": 1}
 
 
 def block() -> LlamaBlock:
     return LlamaBlock(12, 3, 1, 17)
 
 
-def sized(**sizes) -> LlamaConfig:
-    return LlamaConfig(**SMALL | {"n_layers": 2, "d_ff": 7} | sizes)
+def block_of_sizes(**sizes) -> LlamaConfig:
+    return LlamaConfig(**SMALL_SIZES | {"n_layers": 2, "d_ff": 7} | sizes)
 
 
-def small() -> Llama:
-    return Llama(sized()).eval()
+def small_llama() -> Llama:
+    return Llama(block_of_sizes()).eval()
 
 
 test_what_a_llama_cannot_work_with_is_refused = refused(
     [
         (lambda: merge_pairs([1, 2], {}), "symbols: expected strings", "got 1"),
         (lambda: merge_pairs("ab", [("a", "b")]), "ranks: expected a mapping", "list"),
-        (lambda: sized(n_layers=0), "n_layers: expected a whole number of at least 1", "0"),
-        (lambda: sized(max_length=2.5), "max_length: expected a whole number", "2.5"),
-        (lambda: sized(base=math.nan), "base: expected a finite number above 0", "nan"),
+        (
+            lambda: block_of_sizes(n_layers=0),
+            "n_layers: expected a whole number of at least 1",
+            "0",
+        ),
+        (lambda: block_of_sizes(max_length=2.5), "max_length: expected a whole number", "2.5"),
+        (lambda: block_of_sizes(base=math.nan), "base: expected a finite number above 0", "nan"),
         (lambda: block()(X, positions=[0, 1, 2, 3]), "positions: expected a tensor", "list"),
         (lambda: block()(X, cache=3), "cache: expected a pair of tensors", "3"),
         (lambda: block()(X, cache=(X, X[:3])), "as many values as keys", "3 and 4"),
-        (lambda: small()(torch.tensor([1]), [PAIR]), "for each of 2 blocks", "got 1"),
-        (lambda: small()(torch.tensor([1]), [(), ()]), "a pair of tensors", r"\(\)"),
+        (lambda: small_llama()(torch.tensor([1]), [PAIR]), "for each of 2 blocks", "got 1"),
+        (lambda: small_llama()(torch.tensor([1]), [(), ()]), "a pair of tensors", r"\(\)"),
         (
-            lambda: small()(torch.tensor([1]), [PAIR, (torch.zeros(1, 6, 4),) * 2]),
+            lambda: small_llama()(torch.tensor([1]), [PAIR, (torch.zeros(1, 6, 4),) * 2]),
             "as many tokens in each block",
             "5, 6",
         ),
-        (lambda: small().generate(torch.tensor([1]), 2, stop=11), "stop: .* from 0 to 10", "11"),
         (
-            lambda: small().generate(torch.tensor([1]), 1, lambda row: torch.tensor(11)),
+            lambda: small_llama().generate(torch.tensor([1]), 2, stop=11),
+            "stop: .* from 0 to 10",
+            "11",
+        ),
+        (
+            lambda: small_llama().generate(torch.tensor([1]), 1, lambda row: torch.tensor(11)),
             "ids from 0 to 10",
             "got 11",
         ),
-        (lambda: small().generate(torch.tensor([1]), 1, len), "choose: expected .* id", "int"),
+        (
+            lambda: small_llama().generate(torch.tensor([1]), 1, len),
+            "choose: expected .* id",
+            "int",
+        ),
     ]
 )
 
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.int32])
 def test_ids_are_whole_numbers_of_any_width(dtype):
-    model, ids = small(), torch.tensor([1, 7, 3])
+    model, ids = small_llama(), torch.tensor([1, 7, 3])
     assert torch.equal(model(ids.to(dtype)), model(ids))
 
 
-def test_prompts_that_cannot_be_gone_on_from_are_refused():
+def test_prompts_that_cannot_be_continued_are_refused():
     model = llama()
     with pytest.raises(ValueError, match="expected one token or more to go on from"):
         model.generate(torch.zeros(0, dtype=torch.int64), 3)
@@ -384,7 +399,7 @@ def test_prompts_that_cannot_be_gone_on_from_are_refused():
         model(some_ids(8), cache)
 
 
-def test_numbers_of_smollm2_are_counted_from_its_parts():
+def test_smollm2s_parameters_are_the_sum_of_its_parts():
     config = LlamaConfig(49152, 8192, 576, 9, 3, 30, 1536, 1e5)
     with torch.device("meta"):
         model = Llama(config)
@@ -407,7 +422,7 @@ def test_pairs_are_joined_by_rank_and_not_from_left_to_right():
     assert symbols == ["a", "b", "c"]
 
 
-def test_attention_is_chapter_fives():
+def test_with_one_head_and_no_rotation_it_is_chapter_5():
     """One head, nothing turned: what is left is chapter 5."""
     attention, x = shaken(RotaryAttention(6, 1, 1, 100.0)), torch.randn(5, 6)
     views = (w(x) for w in (attention.W_q, attention.W_k, attention.W_v))
@@ -434,10 +449,10 @@ def merge_one_by_one(symbols, ranks):
     """The leftmost place of the lowest pair, one place at a time."""
     symbols = list(symbols)
     while True:
-        found = [(ranks[p], i) for i, p in enumerate(pairwise(symbols)) if p in ranks]
-        if not found:
+        candidates = [(ranks[p], i) for i, p in enumerate(pairwise(symbols)) if p in ranks]
+        if not candidates:
             return symbols
-        _, i = min(found)
+        _, i = min(candidates)
         symbols = [*symbols[:i], symbols[i] + symbols[i + 1], *symbols[i + 2 :]]
 
 
@@ -569,10 +584,10 @@ def pairs_by_matrix(weight, n_heads):
     """By a permutation matrix for each head."""
     refuse(len(weight), n_heads)
     d = len(weight) // n_heads
-    one = torch.zeros(d, d, dtype=weight.dtype)
+    permutation = torch.zeros(d, d, dtype=weight.dtype)
     for i in range(d // 2):
-        one[2 * i, i] = one[2 * i + 1, i + d // 2] = 1
-    return torch.block_diag(*[one] * n_heads) @ weight
+        permutation[2 * i, i] = permutation[2 * i + 1, i + d // 2] = 1
+    return torch.block_diag(*[permutation] * n_heads) @ weight
 
 
 class BlockBase(nn.Module):
@@ -606,10 +621,13 @@ class BlockByLoop(BlockBase):
         heads = []
         for i in range(self.h):
             j = i // (self.h // self.kv)
-            mine, theirs = slice(i * self.d, (i + 1) * self.d), slice(j * self.d, (j + 1) * self.d)
-            q = apply_rope(x @ parts["W_q"].weight[mine].mT, positions, self.base)
-            k = apply_rope(x @ parts["W_k"].weight[theirs].mT, positions, self.base)
-            v = x @ parts["W_v"].weight[theirs].mT
+            query_columns, key_columns = (
+                slice(i * self.d, (i + 1) * self.d),
+                slice(j * self.d, (j + 1) * self.d),
+            )
+            q = apply_rope(x @ parts["W_q"].weight[query_columns].mT, positions, self.base)
+            k = apply_rope(x @ parts["W_k"].weight[key_columns].mT, positions, self.base)
+            v = x @ parts["W_v"].weight[key_columns].mT
             heads.append(scaled_dot_product_attention(q, k, v, mask))
         return parts["W_o"](torch.cat(heads, dim=-1))
 

@@ -15,12 +15,12 @@ from helpers.refusals import refused
 
 
 def softmax_loops(x, axis=-1, temperature=1.0):
-    def one(scores):
+    def softmax_of_row(scores):
         top = max(scores)
         e = [math.exp((s - top) / temperature) for s in scores]
         return np.array([v / sum(e) for v in e])
 
-    return np.apply_along_axis(one, axis, x)
+    return np.apply_along_axis(softmax_of_row, axis, x)
 
 
 def softmax_scipy(x, axis=-1, temperature=1.0):
@@ -186,11 +186,11 @@ def test_softmax_hand_worked():
 def test_softmax_against_scipy(shape, axis, temperature, seed):
     axis = axis % len(shape)
     x = 5 * np.random.default_rng(seed).normal(size=shape)
-    want = scipy.special.softmax(x / temperature, axis=axis)
+    expected = scipy.special.softmax(x / temperature, axis=axis)
     for same_axis in (axis, axis - len(shape)):
-        got = softmax(x, same_axis, temperature)
-        np.testing.assert_allclose(got, want, rtol=0, atol=1e-13)
-        np.testing.assert_allclose(got.sum(axis), 1, rtol=0, atol=1e-13)
+        computed = softmax(x, same_axis, temperature)
+        np.testing.assert_allclose(computed, expected, rtol=0, atol=1e-13)
+        np.testing.assert_allclose(computed.sum(axis), 1, rtol=0, atol=1e-13)
 
 
 @given(shift=st.floats(-1e6, 1e6), seed=st.integers(0, 99))
@@ -256,9 +256,9 @@ def test_soft_lookup_against_loop(m, n, d, d_v, temperature, seed):
     U = soft_lookup(query, keys, values, temperature)
     assert U.shape == (m, d_v)
     np.testing.assert_allclose(U, lookup_loops(query, keys, values, temperature), atol=1e-12)
-    one = soft_lookup(query[0], keys, values[:, 0], temperature)
-    assert one.shape == ()
-    np.testing.assert_allclose(one, U[0, 0], atol=1e-12)
+    single = soft_lookup(query[0], keys, values[:, 0], temperature)
+    assert single.shape == ()
+    np.testing.assert_allclose(single, U[0, 0], atol=1e-12)
 
 
 def test_soft_lookup_batches():

@@ -211,7 +211,7 @@ def leak_jacobian(f, x, mask):
         m = f(x).shape[-2]
         masks = mask.broadcast_to(*x.shape[:-2], m, n)
         parts = zip(x.reshape(-1, n, d), masks.reshape(-1, m, n), strict=True)
-        return max(leak_jacobian(f, one, its) for one, its in parts)
+        return max(leak_jacobian(f, sequence, its_mask) for sequence, its_mask in parts)
     J = torch.autograd.functional.jacobian(f, x).abs()  # (m, d', n, d)
     return (J.amax((1, 3)) * ~mask).max().item()
 
@@ -258,8 +258,8 @@ def leak_float64(f, x, mask):
         gradient = torch.autograd.grad(out[index], leaf, retain_graph=True)[0].double()
         allowed = mask.broadcast_to(*out.shape[:-1], x.shape[-2])[index[:-1]]
         numbers.append(gradient[index[:-2]][~allowed].abs())
-    found = torch.cat([n.flatten() for n in numbers])
-    return float(found.max()) if len(found) else 0.0
+    gradients = torch.cat([n.flatten() for n in numbers])
+    return float(gradients.max()) if len(gradients) else 0.0
 
 
 RIGHT = {
@@ -314,7 +314,7 @@ def as_rows(mask) -> list[str]:
     return ["".join("x" if allowed else "." for allowed in row) for row in mask]
 
 
-def test_masks_drawn_by_hand():
+def test_masks_are_those_drawn_by_hand():
     assert as_rows(causal_mask(3)) == ["x..", "xx.", "xxx"]
     assert as_rows(causal_mask(2, 5)) == ["xxxx.", "xxxxx"]
     assert as_rows(padding_mask([2, 0, 3], 3)[:, 0]) == ["xx.", "...", "xxx"]
@@ -334,10 +334,12 @@ def test_causal_mask_counts_from_the_last_key(n, more):
 @pytest.mark.parametrize("m", [1, 3, 7])
 def test_causal_attention_of_last_queries_is_part_of_all(m):
     query, key = normal(7, 4), normal(7, 4, seed=1)
-    whole = attention_weights(query, key, causal_mask(7))
-    torch.testing.assert_close(attention_weights(query[-m:], key, causal_mask(m, 7)), whole[-m:])
+    all_weights = attention_weights(query, key, causal_mask(7))
+    torch.testing.assert_close(
+        attention_weights(query[-m:], key, causal_mask(m, 7)), all_weights[-m:]
+    )
     library = F.scaled_dot_product_attention(query, key, key, is_causal=True)
-    torch.testing.assert_close(whole @ key, library)
+    torch.testing.assert_close(all_weights @ key, library)
 
 
 def test_padding_mask_takes_lists_tensors_and_batches():
@@ -359,7 +361,7 @@ def test_windows_have_width_tokens_but_for_the_edges(n, width, causal):
 
 
 @given(n=SIZES, block=st.integers(1, 7), data=st.data())
-def test_blocks_begin_where_they_are_said_to(n, block, data):
+def test_blocks_begin_at_their_starts(n, block, data):
     shift = data.draw(st.integers(0, block - 1))
     mask = shifted_window_mask(n, block, shift)
     assert torch.equal(mask, mask.T)
@@ -422,8 +424,8 @@ def test_masked_softmax_against_loops(m, n, batch, seed):
     for index in np.ndindex(*batch, m):
         row, allowed = scores[index].tolist(), mask[index].tolist()
         total = sum(math.exp(s) for s, a in zip(row, allowed, strict=True) if a)
-        wanted = [math.exp(s) / total if a else 0.0 for s, a in zip(row, allowed, strict=True)]
-        assert weights[index].tolist() == pytest.approx(wanted, abs=1e-12)
+        expected = [math.exp(s) / total if a else 0.0 for s, a in zip(row, allowed, strict=True)]
+        assert weights[index].tolist() == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
@@ -455,7 +457,7 @@ def test_masked_scores_do_not_matter_however_large(dtype):
     assert torch.equal(masked_softmax(loud, mask), masked_softmax(scores, mask))
 
 
-def test_a_mask_leaves_the_ratios_of_the_others():
+def test_a_mask_keeps_the_ratios_of_the_allowed_weights():
     scores, mask = normal(5, 7), some_mask(5, 7, seed=3)
     ratio = masked_softmax(scores, mask) / scores.softmax(-1)  # one number for each row
     for row, allowed in zip(ratio, mask, strict=True):
@@ -499,8 +501,8 @@ def test_leak_against_the_jacobian(m, n, d, batch):
     slope = 1 - torch.tanh(A @ x @ W)[..., :, :, None, None] ** 2
     A4, B4, W4 = A[:, None, :, None], B[:, None, :, None], W.T[None, :, None, :]
     J = (slope * A4 * W4 + 2 * inner * B4 * W4).abs()
-    wanted = J.masked_fill(mask[..., :, None, :, None], 0).max()
-    assert leak(f, x, mask) == pytest.approx(float(wanted), abs=1e-12)
+    expected = J.masked_fill(mask[..., :, None, :, None], 0).max()
+    assert leak(f, x, mask) == pytest.approx(float(expected), abs=1e-12)
 
 
 MASKS = {
@@ -565,7 +567,7 @@ def test_cross_attention_and_pooling_leak_nothing():
         assert leak(attend, y, mask) > 1e-3
 
 
-def test_a_query_is_no_key():
+def test_a_masked_token_still_asks_as_a_query():
     """A padded token that may not attend to itself still asks: its output depends on it."""
     head, x = AttentionHead(5, 4).double(), normal(7, 5)
     mask = combine(causal_mask(7), padding_mask([4], 7)[0])
@@ -578,16 +580,16 @@ def test_the_last_queries_leak_nothing(m):
     torch.manual_seed(0)
     head, x, mask = AttentionHead(5, 4).double(), normal(7, 5), causal_mask(m, 7)
 
-    def last(x, given):
+    def last(x, mask):
         query = head.W_q(x)[-m:]
-        return scaled_dot_product_attention(query, head.W_k(x), head.W_v(x), given)
+        return scaled_dot_product_attention(query, head.W_k(x), head.W_v(x), mask)
 
     assert leak(lambda x: last(x, mask), x, mask) == 0.0
     if m > 1:
         assert leak(lambda x: last(x, None), x, mask) > 1e-3
 
 
-def test_leaks_of_other_peoples_code_are_found():
+def test_leaks_of_wrong_attention_are_found():
     torch.manual_seed(0)
     x, mask, head = normal(7, 5), causal_mask(7), AttentionHead(5, 4).double()
     library = nn.MultiheadAttention(5, 1, batch_first=True).double()
@@ -689,20 +691,20 @@ def test_no_masked_score_exceeds_the_allowed_ones_by_much(seed):
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "phrase"),
     [
         (lambda n_queries, n_keys=None: np.tri(n_queries, dtype=bool), "returned an ndarray"),
         (lambda n_queries, n_keys=None: causal_mask(n_queries, n_keys).float(), "expected bool"),
         (lambda n_queries, n_keys=None: None, "is a return missing"),
     ],
 )
-def test_a_mask_of_another_kind_is_told_in_words(answer, said):
+def test_a_mask_of_another_kind_is_explained(answer, phrase):
     message = examine("masking.causal_mask", answer, seed=0).criteria[0].message
-    assert said in message
+    assert phrase in message
     assert "like the input" not in message
 
 
-def test_a_call_of_leak_reads_like_a_call():
+def test_an_examples_call_of_leak_reads_like_a_call():
     exercise = exercises()["masking.leak"]
     texts = [call_text(exercise, case) for _, case, _ in draw(exercise, 0)]
     assert texts[0].startswith("leak(f, x, mask) (f(x) = A x W), in float64, where\nx =\n")

@@ -26,7 +26,7 @@ from attncourse.multihead import (
     split_heads,
 )
 from attncourse.tasks.training import count_parameters
-from helpers.random_arrays import normal, some
+from helpers.random_arrays import normal, random_mask
 from helpers.refusals import refused
 
 # --- right answers in other styles -----------------------------------------------------------
@@ -88,14 +88,14 @@ def merge_by_place(x):
 
 def split_recursively(x, n_heads):
     if x.ndim > 2:
-        return torch.stack([split_recursively(one, n_heads) for one in x])
+        return torch.stack([split_recursively(sequence, n_heads) for sequence in x])
     d_head = divided(x.shape[-1], n_heads)
     return x.T.reshape(n_heads, d_head, -1).permute(0, 2, 1)
 
 
 def merge_recursively(x):
     if x.ndim > 3:
-        return torch.stack([merge_recursively(one) for one in x])
+        return torch.stack([merge_recursively(sequence) for sequence in x])
     return torch.hstack([*x])
 
 
@@ -117,8 +117,8 @@ class HeadsByLoops(nn.Module):
         k = self.slice_of(self.W_k(key), i // (self.h // self.kv))
         scores = q @ k.transpose(-1, -2) / self.d_head**0.5
         if mask is not None:
-            own = mask[..., i, :, :] if mask.dim() == 4 else mask
-            scores = scores.masked_fill(own == 0, -1e9)
+            head_mask = mask[..., i, :, :] if mask.dim() == 4 else mask
+            scores = scores.masked_fill(head_mask == 0, -1e9)
         return torch.softmax(scores, dim=-1)
 
     def forward(self, query, key=None, value=None, mask=None):
@@ -253,10 +253,10 @@ def convert_by_loops(naive):
     for i, head in enumerate(naive.heads):
         rows = slice(i * d_head, (i + 1) * d_head)
         for name in ("W_q", "W_k", "W_v"):
-            layer, own = getattr(made, name), getattr(head, name)
-            layer.weight.data[rows] = own.weight.data
+            layer, head_layer = getattr(made, name), getattr(head, name)
+            layer.weight.data[rows] = head_layer.weight.data
             if bias:
-                layer.bias.data[rows] = own.bias.data
+                layer.bias.data[rows] = head_layer.bias.data
     made.W_o = copy.deepcopy(naive.W_o)
     return made
 
@@ -278,10 +278,10 @@ def convert_by_parameters(naive):
 
 def convert_by_einops(naive):
     made = MultiHeadAttention(*sizes_of(naive)[:2], bias=sizes_of(naive)[2])
-    own = naive.state_dict()
-    state = {name: own[name] for name in own if name.startswith("W_o")}
+    naive_state = naive.state_dict()
+    state = {name: naive_state[name] for name in naive_state if name.startswith("W_o")}
     for name in made.state_dict().keys() - state.keys():
-        parts = [own[f"heads.{i}.{name}"] for i in range(len(naive.heads))]
+        parts = [naive_state[f"heads.{i}.{name}"] for i in range(len(naive.heads))]
         state[name] = rearrange(parts, "h out ... -> (h out) ...")
     made.load_state_dict(state)
     return made
@@ -341,7 +341,7 @@ RIGHT = {
 # --- the package -----------------------------------------------------------------------------
 
 
-def loaded(module, dtype=torch.float64, seed=0):
+def randomised(module, dtype=torch.float64, seed=0):
     """The module with weights of order one, d_model of them in a sum, and biases of order one."""
     for i, parameter in enumerate(module.to(dtype).parameters()):
         scale = parameter.shape[-1] ** -0.5 if parameter.ndim == 2 else 1
@@ -349,11 +349,11 @@ def loaded(module, dtype=torch.float64, seed=0):
     return module
 
 
-def close(a, b, atol=1e-12):
+def assert_close(a, b, atol=1e-12):
     torch.testing.assert_close(a, b, rtol=0, atol=atol)
 
 
-def test_hand_worked():
+def test_two_heads_by_hand():
     x = torch.tensor([[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]])
     assert split_heads(x, 2).tolist() == [[[1, 2], [5, 6]], [[3, 4], [7, 8]]]
     assert merge_heads(split_heads(x, 2)).tolist() == x.tolist()
@@ -371,7 +371,7 @@ def test_hand_worked():
     d_head=st.integers(1, 5),
     batch=st.sampled_from([(), (2,), (5, 3)]),
 )
-def test_split_and_merge(n, h, d_head, batch):
+def test_split_and_merge_are_inverse(n, h, d_head, batch):
     x = normal(*batch, n, h * d_head)
     heads = split_heads(x, h)
     assert heads.shape == (*batch, h, n, d_head)
@@ -381,7 +381,7 @@ def test_split_and_merge(n, h, d_head, batch):
     assert split_heads(merge_heads(back), h).equal(back)
 
 
-def test_split_takes_no_memory():
+def test_split_heads_returns_a_view():
     x = normal(3, 5, 6)
     assert split_heads(x, 3).data_ptr() == x.data_ptr()
     assert split_heads(x.mT, 5).data_ptr() == x.data_ptr()
@@ -395,49 +395,51 @@ def test_split_takes_no_memory():
     b=st.integers(1, 3),
     bias=st.booleans(),
 )
-def test_against_torch(m, n, h, b, bias):
-    theirs = nn.MultiheadAttention(12, h, bias=bias, batch_first=True)
+def test_multihead_attention_agrees_with_torch(m, n, h, b, bias):
+    library_layer = nn.MultiheadAttention(12, h, bias=bias, batch_first=True)
     query, key, value = normal(b, m, 12), normal(b, n, 12, seed=1), normal(b, n, 12, seed=2)
     mask = normal(b, h, m, n) > 0
     mask[..., 0] = True
     for dtype, atol in ((torch.float64, 1e-10), (torch.float32, 1e-5)):
-        theirs = loaded(theirs, dtype)
-        ours = load_torch_weights(theirs)
+        library_layer = randomised(library_layer, dtype)
+        layer = load_torch_weights(library_layer)
         q, k, v = (x.to(dtype) for x in (query, key, value))
         options = {"need_weights": True, "average_attn_weights": False}
-        for args, own in (((q, q, q), (q,)), ((q, k, k), (q, k)), ((q, k, v), (q, k, v))):
-            out, maps = theirs(*args, **options)
-            close(ours(*own), out, atol)
-            close(ours.weights(*own), maps, atol)
-        out, maps = theirs(q, k, v, attn_mask=~mask.flatten(0, 1), **options)
-        close(ours(q, k, v, mask), out, atol)
-        close(ours.weights(q, k, v, mask), maps, atol)
-        close(ours(q, k, v, mask[0, 0]), theirs(q, k, v, attn_mask=~mask[0, 0])[0], atol)
-        assert ours(q).dtype == dtype
+        for args, inputs in (((q, q, q), (q,)), ((q, k, k), (q, k)), ((q, k, v), (q, k, v))):
+            out, maps = library_layer(*args, **options)
+            assert_close(layer(*inputs), out, atol)
+            assert_close(layer.weights(*inputs), maps, atol)
+        out, maps = library_layer(q, k, v, attn_mask=~mask.flatten(0, 1), **options)
+        assert_close(layer(q, k, v, mask), out, atol)
+        assert_close(layer.weights(q, k, v, mask), maps, atol)
+        assert_close(
+            layer(q, k, v, mask[0, 0]), library_layer(q, k, v, attn_mask=~mask[0, 0])[0], atol
+        )
+        assert layer(q).dtype == dtype
 
 
-def test_against_torch_without_a_batch():
-    theirs = loaded(nn.MultiheadAttention(12, 3))
+def test_it_agrees_with_torch_without_a_batch():
+    library_layer = randomised(nn.MultiheadAttention(12, 3))
     query, key = normal(5, 12), normal(7, 12)
-    close(load_torch_weights(theirs)(query, key), theirs(query, key, key)[0])
+    assert_close(load_torch_weights(library_layer)(query, key), library_layer(query, key, key)[0])
 
 
 @settings(deadline=None, max_examples=30)
 @given(n=st.integers(1, 7), h=st.sampled_from([1, 2, 3, 6]), bias=st.booleans())
-def test_naive_and_batched_agree(n, h, bias):
+def test_naive_and_batched_heads_agree(n, h, bias):
     for dtype, atol in ((torch.float32, 1e-6), (torch.float64, 1e-12)):
-        naive = loaded(MultiHeadNaive(6, h, bias=bias), dtype)
+        naive = randomised(MultiHeadNaive(6, h, bias=bias), dtype)
         batched = naive_to_batched(naive)
         assert all(p.dtype == dtype for p in batched.parameters())
         for shape in ((n, 6), (h, n, 6), (2, 3, n, 6)):
             x = normal(*shape, dtype=dtype)
-            close(batched(x), naive(x), atol)
-            close(batched.weights(x), naive.weights(x), atol)
+            assert_close(batched(x), naive(x), atol)
+            assert_close(batched.weights(x), naive.weights(x), atol)
         x = normal(3, n, 6, dtype=dtype)
         for mask in (normal(n, n) > 0, normal(3, n, n) > 0):
             mask[..., 0] = True
-            close(batched(x, mask=mask), naive(x, mask), atol)
-            close(batched.weights(x, mask=mask), naive.weights(x, mask), atol)
+            assert_close(batched(x, mask=mask), naive(x, mask), atol)
+            assert_close(batched.weights(x, mask=mask), naive.weights(x, mask), atol)
 
 
 def test_the_batched_module_has_weights_of_its_own():
@@ -449,30 +451,30 @@ def test_the_batched_module_has_weights_of_its_own():
     batched(x).sum().backward()
     torch.optim.SGD(batched.parameters(), lr=1.0).step()
     assert all(w.equal(before[name]) for name, w in naive.state_dict().items())
-    theirs = nn.MultiheadAttention(6, 3)
-    ours, kept = load_torch_weights(theirs), theirs.in_proj_weight.clone()
-    ours.W_q.weight.data.zero_()
-    assert theirs.in_proj_weight.equal(kept)
+    library_layer = nn.MultiheadAttention(6, 3)
+    layer, original = load_torch_weights(library_layer), library_layer.in_proj_weight.clone()
+    layer.W_q.weight.data.zero_()
+    assert library_layer.in_proj_weight.equal(original)
 
 
 @pytest.mark.parametrize("kv", [1, 2, 3])
 @pytest.mark.parametrize("bias", [True, False])
 def test_grouped_heads_are_repeated_heads(kv, bias):
-    grouped = loaded(MultiHeadAttention(24, 6, kv, bias=bias))
-    whole = MultiHeadAttention(24, 6, bias=bias).double()
+    grouped = randomised(MultiHeadAttention(24, 6, kv, bias=bias))
+    full = MultiHeadAttention(24, 6, bias=bias).double()
     state = grouped.state_dict()
     for name in state:
         if name[:3] in ("W_k", "W_v"):
             by_head = state[name].unflatten(0, (kv, 4))
             state[name] = torch.cat([by_head[i * kv // 6] for i in range(6)])
-    whole.load_state_dict(state)
-    query, key, mask = normal(2, 5, 24), normal(2, 7, 24), some(2, 6, 5, 7)
-    close(grouped(query, key, mask=mask), whole(query, key, mask=mask))
-    close(grouped.weights(query, key), whole.weights(query, key))
+    full.load_state_dict(state)
+    query, key, mask = normal(2, 5, 24), normal(2, 7, 24), random_mask(2, 6, 5, 7)
+    assert_close(grouped(query, key, mask=mask), full(query, key, mask=mask))
+    assert_close(grouped.weights(query, key), full.weights(query, key))
     q, k, v = (split_heads(W(x), h) for W, x, h in (
         (grouped.W_q, query, 6), (grouped.W_k, key, kv), (grouped.W_v, key, kv)))  # fmt: skip
     out = F.scaled_dot_product_attention(q, k, v, enable_gqa=True)
-    close(grouped(query, key), grouped.W_o(merge_heads(out)))
+    assert_close(grouped(query, key), grouped.W_o(merge_heads(out)))
 
 
 def test_grouped_heads_save_parameters():
@@ -503,50 +505,58 @@ def test_count_parameters():
 @pytest.mark.parametrize("b", [2, 3])
 def test_a_mask_for_each_sequence_holds_for_every_head(b):
     """Also with as many sequences as heads, where the axes could be mistaken for each other."""
-    attention, x, mask = loaded(MultiHeadAttention(12, 3)), normal(b, 5, 12), some(b, 5, 5)
+    attention, x, mask = (
+        randomised(MultiHeadAttention(12, 3)),
+        normal(b, 5, 12),
+        random_mask(b, 5, 5),
+    )
     out, maps = attention(x, mask=mask), attention.weights(x, mask=mask)
     for i in range(b):
-        close(out[i], attention(x[i], mask=mask[i]))
+        assert_close(out[i], attention(x[i], mask=mask[i]))
         assert (maps[i][:, ~mask[i]] == 0).all()
         assert (maps[i][:, mask[i]] != 0).all()
 
 
 @pytest.mark.parametrize("b", [2, 3])
 def test_a_mask_for_each_head(b):
-    attention, x, mask = loaded(MultiHeadAttention(12, 3)), normal(b, 5, 12), some(b, 3, 5, 5)
+    attention, x, mask = (
+        randomised(MultiHeadAttention(12, 3)),
+        normal(b, 5, 12),
+        random_mask(b, 3, 5, 5),
+    )
     out, maps = attention(x, mask=mask), attention.weights(x, mask=mask)
     for i in range(b):
-        close(out[i], attention(x[i], mask=mask[i]))  # (h, m, n) for a single sequence
+        assert_close(out[i], attention(x[i], mask=mask[i]))  # (h, m, n) for a single sequence
         for head in range(3):
-            one = attention.weights(x[i], mask=mask[i, head])[head]
-            close(maps[i, head], one)
-    close(attention(x, mask=mask[:, :1]), attention(x, mask=mask[:, 0]))
-    close(attention(x, mask=mask[:1, :1]), attention(x, mask=mask[0, 0]))
+            expected = attention.weights(x[i], mask=mask[i, head])[head]
+            assert_close(maps[i, head], expected)
+    assert_close(attention(x, mask=mask[:, :1]), attention(x, mask=mask[:, 0]))
+    assert_close(attention(x, mask=mask[:1, :1]), attention(x, mask=mask[0, 0]))
 
 
 def test_masks_behind_two_batch_axes():
-    attention, x = loaded(MultiHeadAttention(12, 3)), normal(2, 3, 5, 12)
+    attention, x = randomised(MultiHeadAttention(12, 3)), normal(2, 3, 5, 12)
     for shape in ((5, 5), (3, 5, 5), (2, 3, 5, 5), (2, 1, 5, 5)):
-        mask = some(*shape)
+        mask = random_mask(*shape)
         every, out = mask.expand(2, 3, 5, 5), attention(x, mask=mask)
-        close(out[1, 2], attention(x[1, 2], mask=every[1, 2]))
-    mask = some(2, 3, 3, 5, 5)
-    close(attention(x, mask=mask)[1, 2], attention(x[1, 2], mask=mask[1, 2]))
+        assert_close(out[1, 2], attention(x[1, 2], mask=every[1, 2]))
+    mask = random_mask(2, 3, 3, 5, 5)
+    assert_close(attention(x, mask=mask)[1, 2], attention(x[1, 2], mask=mask[1, 2]))
 
 
 def test_one_sequence_of_keys_for_a_batch_of_queries():
-    attention, query, key = loaded(MultiHeadAttention(12, 3)), normal(3, 5, 12), normal(7, 12)
-    close(attention(query, key)[2], attention(query[2], key))
-    mask = some(3, 5, 7)
-    close(attention(query, key, mask=mask)[2], attention(query[2], key, mask=mask[2]))
-    close(attention(query[0], key.expand(3, 7, 12), mask=mask)[2], attention(query[0], key,
+    attention, query, key = randomised(MultiHeadAttention(12, 3)), normal(3, 5, 12), normal(7, 12)
+    assert_close(attention(query, key)[2], attention(query[2], key))
+    mask = random_mask(3, 5, 7)
+    assert_close(attention(query, key, mask=mask)[2], attention(query[2], key, mask=mask[2]))
+    assert_close(attention(query[0], key.expand(3, 7, 12), mask=mask)[2], attention(query[0], key,
           mask=mask[2]))  # fmt: skip
 
 
 def test_a_keyless_query_gets_the_output_bias():
-    attention, x = loaded(MultiHeadAttention(12, 3)), normal(3, 12)
+    attention, x = randomised(MultiHeadAttention(12, 3)), normal(3, 12)
     mask = torch.tensor([[True, True, False], [False, False, False], [False, True, True]])
-    close(attention(x, mask=mask)[1], attention.W_o.bias.detach())
+    assert_close(attention(x, mask=mask)[1], attention.W_o.bias.detach())
     assert attention.weights(x, mask=mask)[:, 1].eq(0).all()
 
 
@@ -554,25 +564,25 @@ def test_a_keyless_query_gets_the_output_bias():
 
 
 def test_the_output_is_a_sum_over_the_heads():
-    attention, x = loaded(MultiHeadAttention(12, 3)), normal(7, 12)
+    attention, x = randomised(MultiHeadAttention(12, 3)), normal(7, 12)
     maps, total = attention.weights(x), attention.W_o.bias
     for i in range(3):
-        own = slice(4 * i, 4 * i + 4)
-        total = total + maps[i] @ attention.W_v(x)[:, own] @ attention.W_o.weight[:, own].T
-    close(attention(x), total)
+        columns = slice(4 * i, 4 * i + 4)
+        total = total + maps[i] @ attention.W_v(x)[:, columns] @ attention.W_o.weight[:, columns].T
+    assert_close(attention(x), total)
 
 
-def test_maps_are_mixtures_and_tokens_may_come_in_any_order():
-    attention, x, order = loaded(MultiHeadAttention(12, 3)), normal(2, 7, 12), torch.randperm(7)
+def test_rows_of_maps_sum_to_1_and_the_order_is_free():
+    attention, x, order = randomised(MultiHeadAttention(12, 3)), normal(2, 7, 12), torch.randperm(7)
     maps = attention.weights(x)
     assert (maps >= 0).all()
-    close(maps.sum(-1), torch.ones(2, 3, 7, dtype=torch.float64))
-    close(attention(x[:, order]), attention(x)[:, order])
-    close(attention(x, x[:, order]), attention(x))
+    assert_close(maps.sum(-1), torch.ones(2, 3, 7, dtype=torch.float64))
+    assert_close(attention(x[:, order]), attention(x)[:, order])
+    assert_close(attention(x, x[:, order]), attention(x))
 
 
 def test_value_defaults_to_key_and_key_to_query():
-    attention, query = loaded(MultiHeadAttention(12, 3)), normal(5, 12)
+    attention, query = randomised(MultiHeadAttention(12, 3)), normal(5, 12)
     key, value = normal(5, 12, seed=1), normal(5, 12, seed=2)
     assert attention(query).equal(attention(query, query, query))
     assert attention(query, key).equal(attention(query, key, key))
@@ -581,7 +591,7 @@ def test_value_defaults_to_key_and_key_to_query():
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
-def test_dtype_is_kept(dtype):
+def test_the_dtype_is_kept(dtype):
     x = normal(3, 5, 12, dtype=dtype)
     assert split_heads(x, 3).dtype == merge_heads(x).dtype == dtype
     for module in (MultiHeadAttention(12, 3, 1), MultiHeadNaive(12, 3)):
@@ -589,19 +599,19 @@ def test_dtype_is_kept(dtype):
         assert module(x).dtype == module.weights(x).dtype == dtype
 
 
-def test_gradcheck():
-    attention = loaded(MultiHeadAttention(4, 2, 1))
+def test_gradients_pass_gradcheck():
+    attention = randomised(MultiHeadAttention(4, 2, 1))
     query, key = normal(3, 4).requires_grad_(), normal(5, 4).requires_grad_()
-    mask = some(2, 3, 5)
+    mask = random_mask(2, 3, 5)
     assert torch.autograd.gradcheck(lambda q, k: attention(q, k, mask=mask), (query, key))
 
 
-def test_nan_shows_or_is_refused():
-    attention, x = loaded(MultiHeadAttention(12, 3)), normal(5, 12)
+def test_nan_appears_in_the_result_or_is_refused():
+    attention, x = randomised(MultiHeadAttention(12, 3)), normal(5, 12)
     x[4, 0] = torch.nan
     assert attention(x).isnan().all()
     with pytest.raises(ValueError, match="the mask hides NaN"):
-        attention(x, mask=some(5, 5))
+        attention(x, mask=random_mask(5, 5))
     assert attention(normal(5, 12), normal(5, 12), x).isnan().all()
 
 
@@ -692,13 +702,17 @@ test_bad_input_is_refused = refused(
 
 
 def test_no_argument_is_changed():
-    attention, x, mask = loaded(MultiHeadAttention(12, 3)), normal(3, 5, 12), some(3, 5, 5)
-    kept = x.clone(), mask.clone()
+    attention, x, mask = (
+        randomised(MultiHeadAttention(12, 3)),
+        normal(3, 5, 12),
+        random_mask(3, 5, 5),
+    )
+    originals = x.clone(), mask.clone()
     split_heads(x, 3), merge_heads(x)
     attention(x, mask=mask).add_(1)
     attention.weights(x, mask=mask).add_(1)
-    assert x.equal(kept[0])
-    assert mask.equal(kept[1])
+    assert x.equal(originals[0])
+    assert mask.equal(originals[1])
 
 
 # --- the checks ------------------------------------------------------------------------------
@@ -731,10 +745,10 @@ def test_no_masked_score_is_50_above_the_allowed(seed):
 def by_library(d_model, n_heads, n_kv_heads=None, bias=True):
     class Wrapped(HeadsByLoops):
         def forward(self, query, key=None, value=None, mask=None):
-            whole = nn.MultiheadAttention(d_model, n_heads, bias=bias, dtype=query.dtype)
-            whole.train(self.training)
+            layer = nn.MultiheadAttention(d_model, n_heads, bias=bias, dtype=query.dtype)
+            layer.train(self.training)
             key = query if key is None else key
-            return whole(query, key, key if value is None else value)[0]
+            return layer(query, key, key if value is None else value)[0]
 
     return Wrapped(d_model, n_heads, n_kv_heads, bias)
 
@@ -751,10 +765,10 @@ def by_library_in_evaluation(*args, **options):
 
 
 @pytest.mark.parametrize("answer", [by_library, by_library_in_evaluation])
-def test_handing_the_work_to_the_library_is_caught_and_told(answer):
+def test_calling_the_librarys_function_is_caught(answer):
     verdict = examine(TARGET, answer, seed=0)
-    told = "called multi_head_attention_forward, which this exercise asks you to build"
-    assert told in str(verdict)
+    message = "called multi_head_attention_forward, which this exercise asks you to build"
+    assert message in str(verdict)
     failed = {c.name for c in verdict.criteria if not c.passed}
     assert "gradients reach query, key and every weight" in failed
     assert "batches" in failed
@@ -794,7 +808,7 @@ def test_layers_are_built_from_tensor_names():
         parameters_made(lambda module: module.state_dict(), ("W_o.weight",), **state)
 
 
-def test_a_call_reads_like_a_call():
+def test_an_examples_call_reads_like_the_modules_call():
     texts = [call_text(exercises()[TARGET], case) for _, case, _ in draw(exercises()[TARGET], 0)]
     assert texts[0].startswith("MultiHeadAttention(2, 2, bias=False)(query) (each head has one")
     assert any(t.startswith("MultiHeadAttention(8, 2)(query, key, None, mask)") for t in texts)

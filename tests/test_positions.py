@@ -195,7 +195,7 @@ def rope_written_into(x, positions, base=10000.0):
 def rope_sequence_by_sequence(x, positions, base=10000.0):
     """A batch of any kind is taken apart, a row of sines and cosines mixed by fancy indices."""
     if x.ndim > 2:
-        return torch.stack([rope_sequence_by_sequence(one, positions, base) for one in x])
+        return torch.stack([rope_sequence_by_sequence(sequence, positions, base) for sequence in x])
     angles = float64_angles(x, positions, base).repeat_interleave(2, dim=-1)
     feature = torch.arange(x.shape[-1])
     beside = x[:, feature ^ 1] * torch.where(feature % 2 == 0, -1, 1).to(x.dtype)
@@ -285,7 +285,7 @@ def float64():
     torch.set_default_dtype(torch.float32)
 
 
-def test_hand_worked():
+def test_encodings_by_hand():
     PE = sinusoidal_encoding(3, 4)
     assert PE[0].tolist() == [0, 1, 0, 1]
     expected = [math.sin(2), math.cos(2), math.sin(0.02), math.cos(0.02)]
@@ -397,14 +397,14 @@ def test_angles_are_exact_far_from_0():
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
-def test_dtype_is_kept(dtype):
+def test_the_dtype_is_kept(dtype):
     x = normal(5, 4, dtype=dtype)
     assert apply_rope(x, torch.arange(5)).dtype == dtype
     assert apply_rope(x, torch.arange(5).double()).dtype == dtype
     assert LearnedPositions(7, 4).to(dtype)(x).dtype == dtype
 
 
-def test_default_dtype():
+def test_results_have_torchs_default_dtype():
     made = (lambda: sinusoidal_encoding(3, 4), lambda: rotation_matrix(3, 4),
             lambda: alibi_bias(2, 3))  # fmt: skip
     assert {make().dtype for make in made} == {torch.float32}
@@ -416,7 +416,7 @@ def test_default_dtype():
 
 
 @given(n_heads=st.integers(1, 9), n=st.integers(1, 9))
-def test_alibi(n_heads, n):
+def test_alibi_is_a_slope_times_the_distance(n_heads, n):
     bias = alibi_bias(n_heads, n)
     assert bias.shape == (n_heads, n, n)
     assert torch.equal(bias, bias.mT)
@@ -433,7 +433,7 @@ def test_alibi_weights_fall_by_the_same_factor_at_every_step():
     torch.testing.assert_close(ratio, (-slopes).exp()[:, None].expand(4, 10))
 
 
-def test_each_encoding_ends_equivariance():
+def test_with_each_encoding_the_order_of_tokens_matters():
     torch.manual_seed(0)
     head, x, p = AttentionHead(6, 4).double(), normal(7, 6), torch.tensor([3, 0, 6, 4, 2, 1, 5])
     table = LearnedPositions(7, 6).double()
@@ -456,7 +456,7 @@ def test_each_encoding_ends_equivariance():
         assert differs(f) > 1e-4
 
 
-def test_learned_positions():
+def test_learned_positions_are_rows_of_a_table():
     torch.manual_seed(1)
     module = LearnedPositions(5, 3)
     assert [tuple(p.shape) for p in module.parameters()] == [(5, 3)]
@@ -501,16 +501,16 @@ def test_rope_is_that_of_transformers(theta):
     modeling, _, config = llama(rope_parameters=rope)
     q, k, at = normal(1, 3, 7, 8, seed=4), normal(1, 3, 7, 8, seed=5), torch.arange(7) + 11
     cos, sin = modeling.LlamaRotaryEmbedding(config)(q, at[None])
-    theirs = modeling.apply_rotary_pos_emb(q, k, cos, sin)
-    for ours, their in zip((q, k), theirs, strict=True):
-        turned = apply_rope(neighbours(ours), at, theta)
-        torch.testing.assert_close(turned, neighbours(their), rtol=0, atol=1e-5)
+    library_turned = modeling.apply_rotary_pos_emb(q, k, cos, sin)
+    for vectors, library_vectors in zip((q, k), library_turned, strict=True):
+        turned = apply_rope(neighbours(vectors), at, theta)
+        torch.testing.assert_close(turned, neighbours(library_vectors), rtol=0, atol=1e-5)
 
     angles = (at[:, None] * theta ** (-torch.arange(4).double() / 4)).repeat(1, 2)[None]
     exactly = modeling.apply_rotary_pos_emb(q, k, angles.cos(), angles.sin())
-    for ours, their in zip((q, k), exactly, strict=True):
-        turned = apply_rope(neighbours(ours), at, theta)
-        torch.testing.assert_close(turned, neighbours(their), rtol=0, atol=1e-10)
+    for vectors, library_vectors in zip((q, k), exactly, strict=True):
+        turned = apply_rope(neighbours(vectors), at, theta)
+        torch.testing.assert_close(turned, neighbours(library_vectors), rtol=0, atol=1e-10)
 
 
 def test_attention_with_rope_is_a_layer_of_llama():
@@ -524,13 +524,13 @@ def test_attention_with_rope_is_a_layer_of_llama():
         for W in (layer.q_proj, layer.k_proj, layer.v_proj)
     )  # each (b, h, n, d_head)
     weights = attention_weights(apply_rope(neighbours(q), at), apply_rope(neighbours(k), at))
-    ours = (weights @ v).transpose(1, 2).flatten(-2) @ layer.o_proj.weight.T
+    output = (weights @ v).transpose(1, 2).flatten(-2) @ layer.o_proj.weight.T
     torch.testing.assert_close(weights, maps, rtol=0, atol=1e-5)
-    torch.testing.assert_close(ours, expected, rtol=0, atol=1e-5)
+    torch.testing.assert_close(output, expected, rtol=0, atol=1e-5)
 
 
 X = torch.ones(5, 4)
-AT = torch.arange(5)
+POSITIONS = torch.arange(5)
 
 
 test_bad_input_is_refused = refused(
@@ -546,25 +546,33 @@ test_bad_input_is_refused = refused(
         (lambda: rotation_matrix("2", 4), "k: expected a finite number", "'2'"),
         (lambda: rotation_matrix(True, 4), "k: expected a finite number", "True"),
         (lambda: rotation_matrix(2, 4, -1), "base: expected a finite number above 0", "-1"),
-        (lambda: apply_rope(X[:, :3], AT), "d: expected an even number", "got 3"),
-        (lambda: apply_rope(X[0], AT), r"x: expected shape \(\.\.\., n, d\)", r"\(4,\)"),
-        (lambda: apply_rope(X.long(), AT), "x: expected a floating-point tensor", "int64"),
-        (lambda: apply_rope(X.numpy(), AT), "x: expected a torch tensor", "ndarray"),
-        (lambda: apply_rope(X[:0], AT[:0]), "x: expected at least one entry", r"\(0, 4\)"),
-        (lambda: apply_rope(X, AT[:4]), "one for each of the 5 tokens", r"got \(4,\)"),
-        (lambda: apply_rope(X, AT[None]), "one for each of the 5 tokens", r"got \(1, 5\)"),
+        (lambda: apply_rope(X[:, :3], POSITIONS), "d: expected an even number", "got 3"),
+        (lambda: apply_rope(X[0], POSITIONS), r"x: expected shape \(\.\.\., n, d\)", r"\(4,\)"),
+        (lambda: apply_rope(X.long(), POSITIONS), "x: expected a floating-point tensor", "int64"),
+        (lambda: apply_rope(X.numpy(), POSITIONS), "x: expected a torch tensor", "ndarray"),
+        (lambda: apply_rope(X[:0], POSITIONS[:0]), "x: expected at least one entry", r"\(0, 4\)"),
+        (lambda: apply_rope(X, POSITIONS[:4]), "one for each of the 5 tokens", r"got \(4,\)"),
+        (lambda: apply_rope(X, POSITIONS[None]), "one for each of the 5 tokens", r"got \(1, 5\)"),
         (lambda: apply_rope(X, range(5)), "positions: expected a torch tensor", "range"),
-        (lambda: apply_rope(X, AT.bool()), "positions: expected real numbers", "torch.bool"),
-        (lambda: apply_rope(X, AT / 0), "positions: expected finite numbers", "nan at 0"),
-        (lambda: apply_rope(X, AT, 0), "base: expected a finite number above 0", "0"),
+        (lambda: apply_rope(X, POSITIONS.bool()), "positions: expected real numbers", "torch.bool"),
+        (lambda: apply_rope(X, POSITIONS / 0), "positions: expected finite numbers", "nan at 0"),
+        (lambda: apply_rope(X, POSITIONS, 0), "base: expected a finite number above 0", "0"),
         (lambda: alibi_bias(0, 5), "n_heads: expected a whole number of at least 1", "got 0"),
         (lambda: alibi_bias(2, -1), "n: expected a whole number of at least 1", "got -1"),
         (lambda: LearnedPositions(0, 4), "max_length: expected a whole number", "got 0"),
         (lambda: LearnedPositions(4, 2.0), "d: expected a whole number", "2.0"),
         (lambda: LearnedPositions(4, 4)(X), "expected 0 to 3, the table has 4 rows", "got 4"),
-        (lambda: LearnedPositions(9, 4)(X, AT - 1), "expected 0 to 8", "got -1"),
-        (lambda: LearnedPositions(9, 4)(X, AT / 2), "expected whole numbers", "torch.float32"),
-        (lambda: LearnedPositions(9, 4)(X, AT[:2]), "one for each of the 5 tokens", r"\(2,\)"),
+        (lambda: LearnedPositions(9, 4)(X, POSITIONS - 1), "expected 0 to 8", "got -1"),
+        (
+            lambda: LearnedPositions(9, 4)(X, POSITIONS / 2),
+            "expected whole numbers",
+            "torch.float32",
+        ),
+        (
+            lambda: LearnedPositions(9, 4)(X, POSITIONS[:2]),
+            "one for each of the 5 tokens",
+            r"\(2,\)",
+        ),
         (lambda: LearnedPositions(9, 3)(X), "x: expected d = 3 features", r"\(5, 4\)"),
         (lambda: LearnedPositions(9, 4)(X.double()), "one dtype", "x of torch.float64, table of"),
     ]
@@ -575,7 +583,7 @@ test_bad_input_is_refused = refused(
 
 
 @pytest.mark.parametrize("name", ["sinusoidal_encoding", "rotation_matrix", "alibi_bias"])
-def test_a_float64_answer_is_not_failed(name):
+def test_an_answer_in_float64_passes(name):
     """Nor is one that takes torch's default dtype to be something else."""
     exercise = exercises()[f"positions.{name}"]
 
@@ -587,7 +595,7 @@ def test_a_float64_answer_is_not_failed(name):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_positions_stay_where_float32_angles_are_right(seed):
+def test_cases_use_positions_where_float32_angles_suffice(seed):
     """Only the criterion that asks for it, and whose text says so, needs angles in float64."""
     for _, case, _ in draw(exercises()["positions.sinusoidal_encoding"], seed):
         assert case.args[0] <= 40

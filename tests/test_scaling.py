@@ -182,7 +182,7 @@ RIGHT = {
 # --- the package -----------------------------------------------------------------------------
 
 
-def test_hand_worked():
+def test_scaling_by_hand():
     p = torch.tensor([[0.5, 0.25, 0.25], [0.0, 1.0, 0.0]])
     assert (16 * softmax_jacobian(p)).tolist() == [
         [[4, -2, -2], [-2, 3, -1], [-2, -1, 3]],
@@ -248,9 +248,9 @@ def test_jacobian_against_autograd(n, batch, seed):
     s = normal(*batch, n, seed=seed)
     J = softmax_jacobian(s.softmax(-1))
     assert J.shape == (*batch, n, n)
-    for row, found in zip(s.reshape(-1, n), J.reshape(-1, n, n), strict=True):
-        wanted = torch.autograd.functional.jacobian(lambda s: s.softmax(-1), row)
-        torch.testing.assert_close(found, wanted, rtol=0, atol=1e-14)
+    for row, jacobian in zip(s.reshape(-1, n), J.reshape(-1, n, n), strict=True):
+        expected = torch.autograd.functional.jacobian(lambda s: s.softmax(-1), row)
+        torch.testing.assert_close(jacobian, expected, rtol=0, atol=1e-14)
 
 
 @given(n=st.integers(2, 11), spread=st.floats(0.1, 12), seed=st.integers(0, 99))
@@ -272,8 +272,8 @@ def test_entropy_against_the_librarys(n, batch, seed):
     weights = (2 * normal(*batch, n, seed=seed)).softmax(-1)
     H = attention_entropy(weights)
     assert H.shape == batch
-    theirs = torch.distributions.Categorical(probs=weights).entropy()
-    torch.testing.assert_close(H, theirs, rtol=0, atol=1e-12)
+    library_entropy = torch.distributions.Categorical(probs=weights).entropy()
+    torch.testing.assert_close(H, library_entropy, rtol=0, atol=1e-12)
     assert ((H >= 0) & (H <= math.log(n) + 1e-12)).all()
 
 
@@ -308,14 +308,14 @@ def test_scaling_agrees_with_the_head_of_chapter_5():
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
-def test_dtype_is_kept(dtype):
+def test_the_dtype_is_kept(dtype):
     weights = normal(3, 40, dtype=dtype).softmax(-1)
     assert softmax_jacobian(weights).dtype == dtype
     assert attention_entropy(weights).dtype == dtype
     assert scale_scores(weights, 7).dtype == dtype
 
 
-def test_gradcheck():
+def test_gradients_pass_gradcheck():
     p = normal(2, 3).softmax(-1).requires_grad_()
     check = torch.autograd.gradcheck
     assert check(softmax_jacobian, (p,))
@@ -323,7 +323,7 @@ def test_gradcheck():
     assert check(lambda s: scale_scores(s, 5), (normal(2, 3).requires_grad_(),))
 
 
-def test_nan_shows():
+def test_nan_appears_in_the_result():
     p = torch.tensor([[0.5, torch.nan], [0.5, 0.5]])
     assert attention_entropy(p).isnan().tolist() == [True, False]
     assert softmax_jacobian(p).isnan().any((-2, -1)).tolist() == [True, False]
@@ -442,8 +442,8 @@ def test_right_answers_are_far_from_every_edge():
     assert tried == 4
 
 
-def test_what_a_number_has_to_be():
-    for answer, said in (
+def test_a_result_that_is_no_plain_number_is_explained():
+    for answer, message in (
         (lambda d_k, n_samples, seed: (1.0, 2.0), "returned a tuple, expected a number"),
         (lambda d_k, n_samples, seed: None, "returned a NoneType, expected a number"),
         (lambda d_k, n_samples, seed: np.zeros(3), r"returned shape (3,), expected one number"),
@@ -451,10 +451,10 @@ def test_what_a_number_has_to_be():
     ):
         verdict = examine("scaling.score_variance", answer, seed=0)
         assert verdict.earned <= 1
-        assert said in verdict.criteria[0].message + verdict.criteria[0].brief
+        assert message in verdict.criteria[0].message + verdict.criteria[0].brief
 
 
-def test_handing_the_work_to_the_library_is_caught_and_told():
+def test_calling_the_librarys_function_is_caught():
     verdict = examine(
         "scaling.attention_entropy", lambda weights: torch.special.entr(weights).sum(-1), seed=0
     )

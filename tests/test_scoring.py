@@ -220,29 +220,29 @@ SIZES = {
 }  # fmt: skip
 
 
-def loaded(module, seed=0):
+def randomised(module, seed=0):
     """The module in float64, with parameters of order one, biases too."""
     for i, parameter in enumerate(module.double().parameters()):
         parameter.data = normal(*parameter.shape, seed=seed + i)
     return module
 
 
-def test_hand_worked():
+def test_scores_by_hand():
     query, keys = torch.tensor([[0.0, 1.0]]), torch.tensor([[1.0, 0.0], [2.0, 1.0], [1.0, 2.0]])
     assert dot_score(query, keys).tolist() == [[0, 1, 2]]
     assert scaled_dot_score(torch.ones(1, 4), 3 * torch.ones(1, 4)).tolist() == [[6]]
     bilinear = BilinearScore(2, 3)
     bilinear.load_state_dict({"W": torch.tensor([[1.0, 0.0, 2.0], [0.0, 3.0, 1.0]])})
-    found = bilinear(torch.tensor([[1.0, 2.0]]), torch.tensor([[1.0, 1.0, 0.0], [0.0, 1.0, 2.0]]))
-    assert found.tolist() == [[7, 14]]  # (1, 2) W = (1, 6, 4)
+    scores = bilinear(torch.tensor([[1.0, 2.0]]), torch.tensor([[1.0, 1.0, 0.0], [0.0, 1.0, 2.0]]))
+    assert scores.tolist() == [[7, 14]]  # (1, 2) W = (1, 6, 4)
     additive = AdditiveScore(1, 1, 2)
     additive.load_state_dict({
         "W_q.weight": torch.tensor([[1.0], [1.0]]),
         "W_k.weight": torch.tensor([[1.0], [-1.0]]),
         "w.weight": torch.tensor([[1.0, 3.0]]),
     })  # fmt: skip
-    found = additive(torch.tensor([[0.5]]), torch.tensor([[0.5], [-0.5]]))
-    torch.testing.assert_close(found, torch.tensor([[1.0, 3.0]]) * math.tanh(1))
+    scores = additive(torch.tensor([[0.5]]), torch.tensor([[0.5], [-0.5]]))
+    torch.testing.assert_close(scores, torch.tensor([[1.0, 3.0]]) * math.tanh(1))
     weights = torch.tensor([[1 / 4, 3 / 4]])
     out = attend(weights.log(), torch.tensor([[4.0, 8.0], [0.0, 4.0]]))
     torch.testing.assert_close(out, torch.tensor([[1.0, 5.0]]))
@@ -252,7 +252,7 @@ def test_hand_worked():
 @given(**SIZES)
 def test_bilinear_against_the_library(m, n, d_q, d_k, batch):
     score, query, key = (
-        loaded(BilinearScore(d_q, d_k)),
+        randomised(BilinearScore(d_q, d_k)),
         normal(*batch, m, d_q),
         normal(*batch, n, d_k),
     )
@@ -260,23 +260,23 @@ def test_bilinear_against_the_library(m, n, d_q, d_k, batch):
         query.unsqueeze(-2).expand(*batch, m, n, d_q).contiguous(),
         key.unsqueeze(-3).expand(*batch, m, n, d_k).contiguous(),
     )
-    theirs = F.bilinear(*pairs, score.W[None])[..., 0]
-    torch.testing.assert_close(score(query, key), theirs, rtol=0, atol=1e-11)
+    library_scores = F.bilinear(*pairs, score.W[None])[..., 0]
+    torch.testing.assert_close(score(query, key), library_scores, rtol=0, atol=1e-11)
 
 
 @settings(deadline=None)
 @given(**SIZES, d_hidden=st.integers(1, 5))
 def test_additive_against_a_loop_in_float64(m, n, d_q, d_k, batch, d_hidden):
-    score = loaded(AdditiveScore(d_q, d_k, d_hidden))
+    score = randomised(AdditiveScore(d_q, d_k, d_hidden))
     query, key = normal(*batch, m, d_q), normal(*batch, n, d_k)
-    found = score(query, key).detach().numpy()
-    assert found.shape == (*batch, m, n)
+    scores = score(query, key).detach().numpy()
+    assert scores.shape == (*batch, m, n)
     W_q, W_k, w = (p.detach().numpy() for p in (score.W_q.weight, score.W_k.weight, score.w.weight))
-    for place in np.ndindex(found.shape):
+    for place in np.ndindex(scores.shape):
         *b, i, j = place
         q, k = query[(*b, i)].numpy(), key[(*b, j)].numpy()
         expected = sum(w[0, u] * math.tanh(W_q[u] @ q + W_k[u] @ k) for u in range(d_hidden))
-        assert abs(found[place] - expected) < 1e-11
+        assert abs(scores[place] - expected) < 1e-11
 
 
 @settings(deadline=None)
@@ -285,12 +285,12 @@ def test_attend_against_the_library(m, n, d_q, d_k, batch):
     query, key, value = normal(*batch, m, d_q), normal(*batch, n, d_q), normal(*batch, n, d_k)
     mask = normal(*batch, m, n) > 0
     mask[..., 0] = True
-    for one in (None, mask, mask[..., :1, :]):
-        theirs = F.scaled_dot_product_attention(query, key, value, attn_mask=one)
-        ours = attend(scaled_dot_score(query, key), value, one)
-        torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-12)
-        chapter_5 = scaled_dot_product_attention(query, key, value, one)
-        torch.testing.assert_close(ours, chapter_5, rtol=0, atol=1e-12)
+    for broadcast_mask in (None, mask, mask[..., :1, :]):
+        library_output = F.scaled_dot_product_attention(query, key, value, attn_mask=broadcast_mask)
+        output = attend(scaled_dot_score(query, key), value, broadcast_mask)
+        torch.testing.assert_close(output, library_output, rtol=0, atol=1e-12)
+        chapter_5 = scaled_dot_product_attention(query, key, value, broadcast_mask)
+        torch.testing.assert_close(output, chapter_5, rtol=0, atol=1e-12)
 
 
 def test_dot_and_projections_are_bilinear():
@@ -303,7 +303,7 @@ def test_dot_and_projections_are_bilinear():
 
 
 def test_concat_is_additive():
-    score, query, key = loaded(AdditiveScore(3, 5, 7)), normal(4, 3), normal(6, 5)
+    score, query, key = randomised(AdditiveScore(3, 5, 7)), normal(4, 3), normal(6, 5)
     pairs = torch.cat([query[:, None].expand(4, 6, 3), key[None].expand(4, 6, 5)], dim=-1)
     stacked = torch.cat([score.W_q.weight, score.W_k.weight], dim=1)
     concat = F.linear(torch.tanh(F.linear(pairs, stacked)), score.w.weight)[..., 0]
@@ -314,7 +314,7 @@ def test_concat_is_additive():
 def test_a_mixture_of_keys_never_wins_under_a_bilinear_score(weights, seed):
     mixture = torch.tensor(weights, dtype=torch.float64) / sum(weights)
     corners = normal(3, 2, seed=seed)
-    score = loaded(BilinearScore(5, 2), seed=seed)
+    score = randomised(BilinearScore(5, 2), seed=seed)
     S = score(normal(11, 5, seed=seed), torch.cat([corners, mixture[None] @ corners]))  # (11, 4)
     assert (S[:, 3] <= S[:, :3].amax(-1) + 1e-12).all()
 
@@ -342,7 +342,7 @@ def test_new_bilinear_scores_have_unit_variance():
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
-def test_dtype_is_kept(dtype):
+def test_the_dtype_is_kept(dtype):
     query, key = normal(5, 4, dtype=dtype), normal(7, 4, dtype=dtype)
     mask = torch.ones(5, 7, dtype=torch.bool)
     for score in (dot_score, scaled_dot_score, BilinearScore(4, 4).to(dtype),
@@ -352,10 +352,10 @@ def test_dtype_is_kept(dtype):
         assert attend(scores, key, mask).dtype == dtype
 
 
-def test_gradcheck():
+def test_gradients_pass_gradcheck():
     query, key = normal(2, 3).requires_grad_(), normal(4, 5).requires_grad_()
-    assert torch.autograd.gradcheck(loaded(BilinearScore(3, 5)), (query, key))
-    assert torch.autograd.gradcheck(loaded(AdditiveScore(3, 5, 7)), (query, key))
+    assert torch.autograd.gradcheck(randomised(BilinearScore(3, 5)), (query, key))
+    assert torch.autograd.gradcheck(randomised(AdditiveScore(3, 5, 7)), (query, key))
     mask = torch.tensor([True, False, True])
     scores, values = normal(2, 3).requires_grad_(), normal(3, 5).requires_grad_()
     assert torch.autograd.gradcheck(attend, (scores, values, mask))
@@ -363,10 +363,10 @@ def test_gradcheck():
 
 def test_batches_of_one_side_broadcast():
     query, key = normal(2, 1, 3, 5), normal(4, 7, 5)
-    for score in (dot_score, loaded(BilinearScore(5, 5)), loaded(AdditiveScore(5, 5, 3))):
-        found = score(query, key)
-        assert found.shape == (2, 4, 3, 7)
-        torch.testing.assert_close(found[1, 2], score(query[1, 0], key[2]))
+    for score in (dot_score, randomised(BilinearScore(5, 5)), randomised(AdditiveScore(5, 5, 3))):
+        scores = score(query, key)
+        assert scores.shape == (2, 4, 3, 7)
+        torch.testing.assert_close(scores[1, 2], score(query[1, 0], key[2]))
 
 
 def test_a_keyless_query_gets_nothing_and_hidden_nan_is_refused():
@@ -429,17 +429,17 @@ def test_later_target_characters_change_nothing_earlier():
 
 
 @pytest.mark.parametrize("kind", ["additive", "none"])
-def test_greedy_decoding_is_its_own_teacher(kind):
+def test_greedy_decoding_writes_what_it_finds_likeliest(kind):
     """What it writes is what it finds likeliest when given what it wrote."""
     model, (source, _) = translator(kind), date_ids(11)
     written = model.translate(source, 9)
     likeliest = model(source, written[:, :-1]).argmax(-1)
-    there = torch.cat([torch.ones(11, 1).bool(), written[:, :-1] != 0], dim=1)
-    assert (likeliest[there] == written[there]).all()
-    assert (written[~there] == 0).all()
+    is_written = torch.cat([torch.ones(11, 1).bool(), written[:, :-1] != 0], dim=1)
+    assert (likeliest[is_written] == written[is_written]).all()
+    assert (written[~is_written] == 0).all()
 
 
-def test_what_it_writes_ends_once():
+def test_each_translation_ends_once():
     """With weights as large as these, translations end at different places, some not at all."""
     model, (source, _) = translator(), date_ids(50)
     for parameter in model.parameters():
@@ -452,7 +452,7 @@ def test_what_it_writes_ends_once():
 
 
 @pytest.mark.parametrize("kind", ["additive", "none"])
-def test_the_decoder_part_by_part(kind):
+def test_the_decoder_agrees_with_its_parts(kind):
     """Its first state is made of the encoder's last ones; so is its context, without attention."""
     model, (source, target) = translator(kind), date_ids(5)
     states, last, mask = model.encode(source)
@@ -475,7 +475,7 @@ def test_without_a_score_there_are_no_weights():
     assert not any("score" in name for name, _ in model.named_parameters())
 
 
-def test_it_learns():
+def test_the_translator_learns_dates():
     torch.manual_seed(0)
     model = Seq2Seq(*IDS, 16, BilinearScore(16, 32), d_embed=8)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
@@ -519,7 +519,7 @@ def test_dates_are_right_and_reproducible():
     assert len(shapes) > len(FORMATS)
 
 
-def test_ids_and_texts():
+def test_texts_become_ids_and_back():
     ids = to_ids(["ba", "", "cab"], "abc")
     assert ids.tolist() == [[2, 1, 0], [0, 0, 0], [3, 1, 2]]
     assert to_texts(ids, "abc") == ["ba", "", "cab"]
@@ -619,7 +619,7 @@ def attend_by_library(scores, values, mask=None):
         ("scoring.attend", attend_by_library, "scaled_dot_product_attention"),
     ],
 )
-def test_handing_the_work_to_the_library_is_caught_and_told(target, answer, name):
+def test_calling_the_librarys_function_is_caught(target, answer, name):
     verdict = examine(target, answer, seed=0)
     assert verdict.earned == 0
     assert f"called {name}, which this exercise asks you to build" in verdict.criteria[0].message
@@ -633,7 +633,7 @@ class ScoreOfOneLayer(AdditiveEinops):
 
 
 @pytest.mark.parametrize(
-    ("target", "answer", "said"),
+    ("target", "answer", "phrase"),
     [
         ("AdditiveScore", ScoreOfOneLayer, "do two names share one layer"),
         ("AdditiveScore", lambda *sizes: None, "built NoneType, which is not a torch.nn.Module"),
@@ -644,9 +644,9 @@ class ScoreOfOneLayer(AdditiveEinops):
         ),
     ],
 )
-def test_a_module_that_does_not_fit_is_told_in_words(target, answer, said):
+def test_a_module_of_another_form_is_explained(target, answer, phrase):
     messages = [c.message for c in examine(f"scoring.{target}", answer, seed=0).criteria]
-    assert any(said in message for message in messages)
+    assert any(phrase in message for message in messages)
 
 
 class BilinearWithScale(BilinearEinops):
@@ -679,7 +679,7 @@ def attend_without_default(scores, values, mask):
         ("attend", attend_without_default, "no default for mask"),
     ],
 )
-def test_what_does_not_fit_the_text_has_a_name(target, answer, name):
+def test_deviations_from_the_tasks_text_are_named(target, answer, name):
     for seed in (0, 5):
         assert examine(f"scoring.{target}", answer, seed=seed).diagnosis.name == name
 
@@ -687,7 +687,7 @@ def test_what_does_not_fit_the_text_has_a_name(target, answer, name):
 def test_the_first_additive_case_can_be_read():
     """Its sums are (0, 0), (1, 0), (0, 1) and (1, 0), (2, 0), (1, 1), and w is (2, 1)."""
     _, _, outcome = draw(exercises()["scoring.AdditiveScore"], 0)[0]
-    one, two = math.tanh(1), math.tanh(2)
-    rows = [[0, 2 * one, one], [2 * one, 2 * two, 3 * one]]
+    tanh_1, tanh_2 = math.tanh(1), math.tanh(2)
+    rows = [[0, 2 * tanh_1, tanh_1], [2 * tanh_1, 2 * tanh_2, 3 * tanh_1]]
     expected = torch.tensor(rows, dtype=torch.float64)
     torch.testing.assert_close(outcome.value, expected, atol=1e-12, rtol=0)

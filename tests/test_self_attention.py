@@ -15,7 +15,7 @@ from attncourse.bank.self_attention.is_permutation_equivariant import (
     ORDERS_AS_THEY_ARE,
     ROTATION_FIRST,
     ROTATION_SECOND,
-    SWAPS,
+    SWAPS_FIRST,
 )
 from attncourse.checks import examine
 from attncourse.lookup import soft_lookup, softmax
@@ -207,7 +207,7 @@ RIGHT = {
 # --- the package -----------------------------------------------------------------------------
 
 
-def test_weights_hand_worked():
+def test_weights_by_hand():
     # Scores: 1 0 1 / 0 1 1 / 1 1 2.
     e = np.e
     A = attention_weights([[1, 0], [0, 1], [1, 1]])
@@ -251,7 +251,7 @@ def test_weights_are_not_symmetric():
 
 
 @given(n=st.integers(2, 11), d=st.integers(2, 5), seed=st.integers(0, 99))
-def test_of_equal_lengths_every_token_hears_itself_best(n, d, seed):
+def test_of_equal_lengths_every_token_attends_most_to_itself(n, d, seed):
     X = np.random.default_rng(seed).normal(size=(n, d))
     A = attention_weights(3 * X / np.linalg.norm(X, axis=-1, keepdims=True))
     assert (np.diag(A) >= A.max(-1) - 1e-12).all()
@@ -283,7 +283,7 @@ def test_on_unit_vectors_it_is_the_gradient_of_the_log_density():
     np.testing.assert_allclose(self_attention(X), gradient, rtol=0, atol=1e-9)
 
 
-def test_large_numbers_and_float32():
+def test_large_numbers_stay_finite_and_float32_is_kept():
     X = 1e4 * np.random.default_rng(3).normal(size=(7, 5))
     assert is_row_stochastic(attention_weights(X))
     A = attention_weights(X.astype(np.float32) / 1e4)
@@ -310,7 +310,7 @@ def test_large_numbers_and_float32():
     ],
 )
 @pytest.mark.parametrize("batch", [(), (2,), (5,), (2, 3)])
-def test_is_permutation_equivariant(f, answer, batch):
+def test_equivariance_is_recognised(f, answer, batch):
     X = np.random.default_rng(7).normal(size=(*batch, 5, 3))
     before = X.copy()
     for seed in range(5):
@@ -326,7 +326,7 @@ def test_equivariance_tolerance_is_absolute_and_the_callers():
     assert is_permutation_equivariant(drift, X, atol=1e-3)
 
 
-def test_equivariance_of_large_numbers_wants_a_larger_tolerance():
+def test_equivariance_of_large_numbers_needs_larger_tolerance():
     mean = lambda X: np.tile(X.mean(-2), (len(X), 1))  # noqa: E731
     X = 1e9 * np.random.default_rng(7).normal(size=(15, 4))
     assert not is_permutation_equivariant(mean, X, np.random.default_rng(0))
@@ -338,12 +338,14 @@ def test_no_two_tokens_prefer_each_other_to_themselves(n, d, seed):
     """Where i gives j at least what it gives itself, j gives i at most what j gives itself."""
     rng = np.random.default_rng(seed)
     A = attention_weights(rng.normal(size=(n, d)) * np.exp(rng.normal(size=(n, 1))))
-    own = np.diag(A)
-    prefers = (A >= own[:, None]) & ~np.eye(n, dtype=bool)  # i hears j at least as well as itself
-    assert (A.T <= own + 1e-12)[prefers].all()
+    self_weights = np.diag(A)
+    prefers = (A >= self_weights[:, None]) & ~np.eye(
+        n, dtype=bool
+    )  # i hears j at least as well as itself
+    assert (A.T <= self_weights + 1e-12)[prefers].all()
 
 
-def test_overwriting_an_argument_cannot_fool_the_test():
+def test_overwriting_an_argument_does_not_change_the_result():
     def overwriting(X):
         X *= np.arange(1, 6)[:, None]
         return X
@@ -367,7 +369,7 @@ def first_orders(row, count):
     return [rng.permutation(row.sizes["n"]) for _ in range(count)]
 
 
-def test_the_generators_of_the_check_begin_as_it_says():
+def test_the_checks_generators_draw_the_orders_it_says():
     def rotation(order):
         return (np.diff(order) % len(order) == 1).all()
 
@@ -375,7 +377,7 @@ def test_the_generators_of_the_check_begin_as_it_says():
     assert [rotation(p) for p in first_orders(ROTATION_FIRST, 12)] == [True] + 11 * [False]
     second = [rotation(p) for p in first_orders(ROTATION_SECOND, 12)]
     assert second == [False, True] + 10 * [False]
-    assert all((p == np.arange(3)).sum() == 1 for p in first_orders(SWAPS, 12))
+    assert all((p == np.arange(3)).sum() == 1 for p in first_orders(SWAPS_FIRST, 12))
 
 
 @pytest.mark.parametrize(
@@ -392,7 +394,7 @@ def test_the_generators_of_the_check_begin_as_it_says():
         ),
     ],
 )
-def test_what_is_false_of_nearly_all_functions_is_told_apart(wrong, name):
+def test_wrong_comparisons_in_the_equivariance_test_are_named(wrong, name):
     def answer(f, X, rng=None, atol=1e-8):
         rng = np.random.default_rng(8) if rng is None else rng
         n = X.shape[-2]
@@ -456,5 +458,7 @@ test_bad_input_is_refused = refused(
 
 def test_importing_the_chapter_loads_no_torch():
     code = "import sys, attncourse.self_attention; print('torch' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
+    process = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert process.stdout.strip() == "False"

@@ -34,7 +34,7 @@ def test_letters_become_ids():
     assert encode_cdr3(ALPHABET, 20).tolist() == list(range(1, 21))
 
 
-def edits(a, b):
+def edit_distance(a, b):
     """Levenshtein's distance by its table."""
     row = list(range(len(b) + 1))
     for i, x in enumerate(a, 1):
@@ -52,13 +52,19 @@ words = st.lists(st.text("ACD", min_size=1, max_size=5), min_size=3, max_size=14
 def test_clusters_are_the_connected_parts(sequences, distance):
     clusters = similarity_clusters(sequences, distance)
     assert sorted(itertools.chain(*clusters)) == list(range(len(sequences)))
-    for one, other in itertools.combinations(clusters, 2):
-        assert all(edits(sequences[i], sequences[j]) > distance for i in one for j in other)
+    for cluster_a, cluster_b in itertools.combinations(clusters, 2):
+        assert all(
+            edit_distance(sequences[i], sequences[j]) > distance
+            for i in cluster_a
+            for j in cluster_b
+        )
     for cluster in clusters:  # each is connected: a walk from its first member reaches all
         reached, fresh = {cluster[0]}, [cluster[0]]
         while fresh:
-            here = sequences[fresh.pop()]
-            new = {j for j in cluster if edits(here, sequences[j]) <= distance} - reached
+            sequence = sequences[fresh.pop()]
+            new = {
+                j for j in cluster if edit_distance(sequence, sequences[j]) <= distance
+            } - reached
             reached |= new
             fresh += new
         assert reached == set(cluster)
@@ -80,7 +86,7 @@ def test_no_near_copy_straddles_the_split(sequences, distance, fraction, seed):
     assert np.all(np.diff(train) > 0)
     assert np.all(np.diff(test) > 0)
     assert abs(len(test) - fraction * len(sequences)) <= largest
-    assert all(edits(sequences[i], sequences[j]) > distance for i in train for j in test)
+    assert all(edit_distance(sequences[i], sequences[j]) > distance for i in train for j in test)
 
 
 def test_another_seed_makes_another_split():
@@ -97,7 +103,7 @@ def test_balanced_accuracy_is_the_mean_recall():
     assert balanced_accuracy(["a"] * 9 + ["b"], ["a"] * 10) == 0.5
 
 
-def test_intervals_cover_what_they_say():
+def test_an_80_percent_interval_covers_in_80_percent():
     """Of 200 intervals of 80 % for a mean, 80 % hold it: 160, give or take four deviations."""
     rng = np.random.default_rng(0)
     inside = 0
@@ -109,7 +115,7 @@ def test_intervals_cover_what_they_say():
     assert 160 - 23 - 4 <= inside <= 160 + 23  # a percentile interval of 60 is a little short
 
 
-def test_arrays_are_resampled_together():
+def test_paired_arrays_are_resampled_together():
     x = np.arange(30.0)
     low, high = bootstrap_interval(lambda a, b: np.abs(a - b).max(), x, x, n_resamples=50)
     assert (low, high) == (0, 0)
@@ -253,7 +259,7 @@ def encoded_in_place(sequence, max_length):
     return ids
 
 
-def parts_by_spreading(sequences, max_distance, distance=edits):
+def parts_by_spreading(sequences, max_distance, distance=edit_distance):
     """Labels that spread to all that are near, until nothing changes."""
     n = len(sequences)
     label = list(range(n))
@@ -315,22 +321,26 @@ def split_by_train(sequences, max_distance=1, test_fraction=0.2, seed=0):
 
 def split_by_walking(sequences, max_distance=1, test_fraction=0.2, seed=0):
     """Clusters by a walk from each sequence, tensors of indices returned."""
-    left, parts = set(range(len(sequences))), []
-    while left:
-        fresh = [left.pop()]
+    unvisited, parts = set(range(len(sequences))), []
+    while unvisited:
+        fresh = [unvisited.pop()]
         part = set(fresh)
         while fresh:
-            here = fresh.pop()
-            new = {j for j in left if edits(sequences[here], sequences[j]) <= max_distance}
-            left -= new
+            current = fresh.pop()
+            new = {
+                j
+                for j in unvisited
+                if edit_distance(sequences[current], sequences[j]) <= max_distance
+            }
+            unvisited -= new
             part |= new
             fresh += new
         parts.append(sorted(part))
     parts.sort()
     order = torch.randperm(len(parts), generator=torch.Generator().manual_seed(seed))
-    chosen, wanted = [], test_fraction * len(sequences)
+    chosen, target_size = [], test_fraction * len(sequences)
     for k in order.tolist():
-        if abs(len(chosen) + len(parts[k]) - wanted) <= abs(len(chosen) - wanted):
+        if abs(len(chosen) + len(parts[k]) - target_size) <= abs(len(chosen) - target_size):
             chosen += parts[k]
     test = torch.tensor(sorted(chosen), dtype=torch.long)
     keep = torch.ones(len(sequences), dtype=torch.bool)
@@ -398,7 +408,7 @@ def interval_all_at_once(statistic, *arrays, level=0.95, n_resamples=1000, rng=N
     n = len(arrays[0])
     rows = rng.integers(0, n, (n_resamples, n))
     arrays = tuple(map(np.asarray, arrays))
-    values = np.array([statistic(*(a[some] for a in arrays)) for some in rows])
+    values = np.array([statistic(*(a[indices] for a in arrays)) for indices in rows])
     return np.quantile(values, [0.5 - level / 2, 0.5 + level / 2])
 
 

@@ -53,7 +53,7 @@ def some_ids(n: int, seed: int = 0, n_vocab: int = N_VOCAB) -> torch.Tensor:
     return torch.randint(n_vocab, (n,), generator=generator(seed))
 
 
-def fits(counts: np.ndarray, probabilities: np.ndarray) -> bool:
+def counts_fit(counts: np.ndarray, probabilities: np.ndarray) -> bool:
     """Whether counts fit a distribution, by a χ² test with the false-alarm rate of this page."""
     expected = counts.sum() * np.asarray(probabilities, dtype=float)
     assert not counts[expected == 0].any()
@@ -66,7 +66,7 @@ def fits(counts: np.ndarray, probabilities: np.ndarray) -> bool:
 # --- batches -------------------------------------------------------------------------------------
 
 
-def test_a_batch_by_hand():
+def test_a_padded_batch_by_hand():
     ids, positions, mask = pad_left([[5, 6, 7], [0]], pad=0)
     assert ids.tolist() == [[5, 6, 7], [0, 0, 0]]
     assert positions.tolist() == [[0, 1, 2], [0, 0, 0]]
@@ -123,7 +123,7 @@ def test_the_real_model_reads_a_padded_batch(real_model):
 # --- fewer bits ----------------------------------------------------------------------------------
 
 
-def test_codes_by_hand():
+def test_quantized_codes_by_hand():
     x = torch.tensor([[0.0, 2, 1, 3, -5, 1, -1, -3], [0, 0.5, 1.5, 3, 4, 4, 4, 4]])
     codes, scale, minimum = quantize(x, 2, 4)
     assert codes.tolist() == [[0, 2, 1, 3, 0, 3, 2, 1], [0, 0, 2, 3, 0, 0, 0, 0]]
@@ -133,7 +133,7 @@ def test_codes_by_hand():
 
 @pytest.mark.parametrize("bits", range(2, 9))
 @pytest.mark.parametrize("shape", [(12,), (5, 12), (2, 3, 12)])
-def test_what_comes_back_is_at_most_half_a_step_away(bits, shape):
+def test_dequantized_numbers_are_at_most_half_a_step_off(bits, shape):
     x = torch.randn(*shape, generator=generator(bits), dtype=torch.float64)
     codes, scale, minimum = quantize(x, bits, 4)
     assert codes.dtype == torch.uint8
@@ -157,7 +157,7 @@ def test_a_tiny_temperature_draws_the_likeliest():
     assert token_probabilities(torch.tensor([1.0, 3, 2]), 1e-310).tolist() == [0, 1, 0]
 
 
-def test_equal_numbers_come_back_as_they_were():
+def test_equal_numbers_are_dequantized_exactly():
     x = torch.full((3, 6), 0.1)
     assert torch.equal(dequantize(*quantize(x, 3, 2)), x)
 
@@ -177,18 +177,24 @@ def test_ids_are_distributed_as_the_target_says(seed):
         for place, token in enumerate(speculative_accept(draft, q, p, draws).tolist()):
             counts[place, token] += 1
     assert counts[0].sum() == times
-    assert all(fits(counts[place], p[place].numpy()) for place in range(k + 1))
-    kept = torch.minimum(p[:k], q).sum(-1).cumprod(0).numpy() * times  # min(p, q), place by place
-    error = 5 * np.sqrt(kept)
-    assert (np.abs(counts[1:].sum(-1) - kept) < error).all()
+    assert all(counts_fit(counts[place], p[place].numpy()) for place in range(k + 1))
+    expected_accepted = (
+        torch.minimum(p[:k], q).sum(-1).cumprod(0).numpy() * times
+    )  # min(p, q), place by place
+    error = 5 * np.sqrt(expected_accepted)
+    assert (np.abs(counts[1:].sum(-1) - expected_accepted) < error).all()
 
 
-def test_what_chance_has_no_say_in():
-    one = torch.eye(5)
+def test_certain_probabilities_decide_without_chance():
+    one_hot = torch.eye(5)
     draft = torch.tensor([3, 1])
-    assert speculative_accept(draft, one[[3, 1]], one[[3, 1, 4]], None).tolist() == [3, 1, 4]
-    assert speculative_accept(draft, one[[3, 1]], one[[3, 2, 4]], None).tolist() == [3, 2]
-    assert speculative_accept(draft[:0], one[:0], one[[2]], None).tolist() == [2]
+    assert speculative_accept(draft, one_hot[[3, 1]], one_hot[[3, 1, 4]], None).tolist() == [
+        3,
+        1,
+        4,
+    ]
+    assert speculative_accept(draft, one_hot[[3, 1]], one_hot[[3, 2, 4]], None).tolist() == [3, 2]
+    assert speculative_accept(draft[:0], one_hot[:0], one_hot[[2]], None).tolist() == [2]
 
 
 DRAFTS = {
@@ -219,10 +225,10 @@ def test_a_draft_that_is_right_saves_passes():
 
     for draft, each in ((lambda ids, k: ids[:0], 1), (ModelDraft(model), 5), (second_wrong, 2)):
         new = list(speculative_stream(model, ids, 30, draft, k=4))
-        assert [len(some) for some in new] == [each] * (30 // each)
+        assert [len(new_ids) for new_ids in new] == [each] * (30 // each)
 
 
-class Remembered:
+class CachedModel:
     """A model that computes what follows each text once; its cache holds what has been read."""
 
     def __init__(self, model):
@@ -244,8 +250,8 @@ class Remembered:
 @pytest.mark.parametrize("draft", ["one layer", "looked up"])
 def test_two_guessed_tokens_have_the_models_distribution(draft):
     real, ids, times = llama(n_vocab=4), torch.tensor([1, 2, 1]), 1500
-    model, rng = Remembered(real), generator(5)
-    short = Remembered(with_layers(real, [0]))
+    model, rng = CachedModel(real), generator(5)
+    short = CachedModel(with_layers(real, [0]))
     guess = ModelDraft(short, 1.3, rng) if draft == "one layer" else lookup_draft
     counts = np.zeros(16, dtype=int)
     for _ in range(times):
@@ -258,11 +264,11 @@ def test_two_guessed_tokens_have_the_models_distribution(draft):
     right = torch.cat(pairs).numpy()
     often = right * times >= 5
     counts, right = (np.append(x[often], x[~often].sum()) for x in (counts, right))
-    some = right * times >= 5
-    assert fits(counts[some], right[some] / right[some].sum())
+    is_frequent = right * times >= 5
+    assert counts_fit(counts[is_frequent], right[is_frequent] / right[is_frequent].sum())
 
 
-def test_looking_up():
+def test_lookup_drafts_what_followed_the_same_ids_before():
     ids = torch.tensor([7, 1, 2, 3, 1, 2, 5, 1, 2])
     assert lookup_draft(ids, 3).tolist() == [5, 1, 2]  # the latest place
     assert lookup_draft(ids, 5).tolist() == [5, 1, 2, 5, 1]  # what was copied is copied on
@@ -282,7 +288,7 @@ def test_a_model_draft_gives_its_probabilities_and_forgets():
     assert [len(part) for part in draft(ids, 0)] == [0, 0]
 
 
-def test_some_layers_of_a_model():
+def test_a_model_of_some_layers_shares_its_weights():
     model, ids = llama(), some_ids(5)
     short = with_layers(model, [0, 2])
     x = model.tokens(ids)
@@ -293,7 +299,7 @@ def test_some_layers_of_a_model():
     assert short.blocks[1] is model.blocks[2]
 
 
-def test_a_cache_is_cut_back_to_what_is_kept():
+def test_a_cache_is_cut_back_to_the_accepted_tokens():
     model, ids = llama(), some_ids(7)
     _, cache = model(ids, [])
     logits, _ = model(ids[4:], cut_back(cache, 4))
@@ -309,12 +315,12 @@ def test_a_gate_is_the_softmax_over_the_k_largest(k):
     weights = top_k_gate(logits, k)
     torch.testing.assert_close(weights.sum(-1), torch.ones(2, 7, dtype=torch.float64))
     assert ((weights > 0).sum(-1) == k).all()
-    for row, given in zip(weights.flatten(0, 1), logits.flatten(0, 1), strict=True):
-        top = given.topk(k)
+    for row, row_logits in zip(weights.flatten(0, 1), logits.flatten(0, 1), strict=True):
+        top = row_logits.topk(k)
         torch.testing.assert_close(row[top.indices], top.values.softmax(-1))
 
 
-def test_of_equal_logits_the_lower_index():
+def test_of_equal_logits_the_lower_index_is_chosen():
     assert top_k_gate(torch.tensor([[1.0, 2, 0, 2, 2]]), 2).tolist() == [[0, 0.5, 0, 0.5, 0]]
 
 
@@ -347,7 +353,7 @@ CODES = quantize(torch.arange(8.0), 4, 4)
 
 
 @pytest.mark.parametrize(
-    ("call", "expected", "got"),
+    ("call", "expected", "received"),
     [
         (lambda: pad_left([], 0), "sequences: expected one or more", "got none"),
         (lambda: pad_left([[1], []], 0), "one id or more in each", "in sequence 1"),
@@ -410,10 +416,10 @@ CODES = quantize(torch.arange(8.0), 4, 4)
         (lambda: load_balance_loss(X - math.inf, 2), "logits: expected finite", "-inf"),
     ],
 )
-def test_bad_input_is_refused(call, expected, got):
+def test_bad_input_is_refused(call, expected, received):
     with pytest.raises(ValueError, match=re.escape(expected)) as refusal:
         call()
-    assert got in str(refusal.value)
+    assert received in str(refusal.value)
 
 
 def ids_of(*ids: int) -> torch.Tensor:
@@ -483,8 +489,8 @@ def quantize_by_loops(x, bits, block):
         scales.append(scale)
         least.append(low)
     shape = (*x.shape[:-1], x.shape[-1] // block)
-    whole = torch.stack(codes).reshape(x.shape).long()
-    return whole, torch.stack(scales).reshape(shape), torch.stack(least).reshape(shape)
+    codes_of_x = torch.stack(codes).reshape(x.shape).long()
+    return codes_of_x, torch.stack(scales).reshape(shape), torch.stack(least).reshape(shape)
 
 
 def quantize_by_sorting(x, bits, block):
@@ -517,7 +523,9 @@ def quantize_in_numpy(x, bits, block):
     with np.errstate(all="ignore"):
         codes = np.rint((parts - low[..., None]) / scale[..., None])
     codes = np.where(scale[..., None] > 0, codes, 0).reshape(x.shape)
-    return tuple(torch.from_numpy(np.array(one)) for one in (codes.astype(np.int16), scale, low))
+    return tuple(
+        torch.from_numpy(np.array(array)) for array in (codes.astype(np.int16), scale, low)
+    )
 
 
 def accept_vectorised(draft, p_draft, p_target, rng):
@@ -525,11 +533,11 @@ def accept_vectorised(draft, p_draft, p_target, rng):
     each = torch.arange(k)
     u = torch.rand(k, generator=rng, dtype=p_target.dtype)
     passed = u * p_draft[each, draft] < p_target[each, draft]
-    kept = int(passed.long().cumprod(0).sum())
-    weights = p_target[kept]
-    if kept < k:
-        weights = torch.relu(weights - p_draft[kept])
-    return torch.cat([draft[:kept], torch.multinomial(weights, 1, generator=rng)])
+    n_accepted = int(passed.long().cumprod(0).sum())
+    weights = p_target[n_accepted]
+    if n_accepted < k:
+        weights = torch.relu(weights - p_draft[n_accepted])
+    return torch.cat([draft[:n_accepted], torch.multinomial(weights, 1, generator=rng)])
 
 
 def accept_by_running_sums(draft, p_draft, p_target, rng):
@@ -563,15 +571,19 @@ def accept_by_races(draft, p_draft, p_target, rng):
 def accept_in_numpy(draft, p_draft, p_target, rng):
     seed = int(torch.randint(2**31, (1,), generator=rng))
     rng, q, p = np.random.default_rng(seed), p_draft.double().numpy(), p_target.double().numpy()
-    kept = 0
-    while kept < len(draft):
-        token = int(draft[kept])
-        if rng.random() >= p[kept, token] / q[kept, token]:
+    n_accepted = 0
+    while n_accepted < len(draft):
+        token = int(draft[n_accepted])
+        if rng.random() >= p[n_accepted, token] / q[n_accepted, token]:
             break
-        kept += 1
-    left = p[kept] if kept == len(draft) else np.clip(p[kept] - q[kept], 0, None)
-    new = rng.choice(len(left), p=left / left.sum())
-    return torch.tensor([*draft[:kept].tolist(), new])
+        n_accepted += 1
+    residual = (
+        p[n_accepted]
+        if n_accepted == len(draft)
+        else np.clip(p[n_accepted] - q[n_accepted], 0, None)
+    )
+    new = rng.choice(len(residual), p=residual / residual.sum())
+    return torch.tensor([*draft[:n_accepted].tolist(), new])
 
 
 def k_fits(logits, k):
@@ -595,8 +607,8 @@ def gate_renormalised(logits, k):
     k_fits(logits, k)
     shares = logits.softmax(-1)
     place = logits.argsort(dim=-1, descending=True, stable=True).argsort(-1)
-    kept = shares * (place < k)
-    return kept / kept.sum(-1, keepdim=True)
+    chosen = shares * (place < k)
+    return chosen / chosen.sum(-1, keepdim=True)
 
 
 def gate_by_rows(logits, k):
@@ -613,8 +625,8 @@ def gate_by_counting(logits, k):
     """An expert is chosen where fewer than k beat it."""
     k_fits(logits, k)
     i = torch.arange(logits.shape[-1])
-    one, other = logits.unsqueeze(-1), logits.unsqueeze(-2)
-    beaten = (other > one) | ((other == one) & (i < i[:, None]))
+    own_logits, other_logits = logits.unsqueeze(-1), logits.unsqueeze(-2)
+    beaten = (other_logits > own_logits) | ((other_logits == own_logits) & (i < i[:, None]))
     return logits.where(beaten.sum(-1) < k, -math.inf).softmax(-1)
 
 
@@ -652,7 +664,7 @@ def test_other_right_answers_pass(target, answer, seed):
     assert verdict.passed, str(verdict)
 
 
-def test_nan_codes_are_not_told_as_a_dtype():
+def test_nan_codes_are_not_reported_as_a_wrong_dtype():
     """0/0 in a block of equal numbers: any dtype would do for the codes, NaN does not."""
 
     def without_a_guard(x, bits, block):

@@ -31,34 +31,34 @@ from attncourse.today import (
 from helpers.seeding import SEED
 
 
-def rng(seed: int = 0) -> torch.Generator:
+def seeded_generator(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(SEED + seed)
 
 
-def drawn(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float64) -> torch.Tensor:
-    return torch.randn(*shape, generator=rng(seed + sum(shape)), dtype=dtype)
+def random_tensor(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float64) -> torch.Tensor:
+    return torch.randn(*shape, generator=seeded_generator(seed + sum(shape)), dtype=dtype)
 
 
 def shaken(module: nn.Module, std: float = 0.4) -> nn.Module:
     """The module with weights large enough that every step counts, and gains unlike 1."""
-    generator = rng(5)
+    generator = seeded_generator(5)
     with torch.no_grad():
         for parameter in module.parameters():
             parameter.normal_(std=std, generator=generator).add_(parameter.ndim == 1)
     return module.eval()
 
 
-def agree(ours: torch.Tensor, theirs: torch.Tensor, atol: float = 1e-5) -> None:
-    assert theirs.std() > 0.01  # else nearly anything agrees
-    torch.testing.assert_close(ours, theirs, atol=atol, rtol=1e-5)
+def assert_agree(computed: torch.Tensor, expected: torch.Tensor, atol: float = 1e-5) -> None:
+    assert expected.std() > 0.01  # else nearly anything agrees
+    torch.testing.assert_close(computed, expected, atol=atol, rtol=1e-5)
 
 
 # --- against transformers ------------------------------------------------------------------------
 
 
 N = 11
-UNTURNED = torch.ones(1, N, 6), torch.zeros(1, N, 6)  # cosines and sines of no rotation
-HIDDEN = torch.full((N, N), -math.inf).triu(1)[None, None]
+NO_ROTATION = torch.ones(1, N, 6), torch.zeros(1, N, 6)  # cosines and sines of no rotation
+CAUSAL_BIAS = torch.full((N, N), -math.inf).triu(1)[None, None]
 SIZES = {
     "hidden_size": 30,
     "num_attention_heads": 5,
@@ -73,11 +73,16 @@ def test_scores_are_those_of_qwen_3(transformers):
     from transformers.models.qwen3.modeling_qwen3 import Qwen3Attention
 
     config = transformers.Qwen3Config(**SIZES, rms_norm_eps=1e-3)
-    theirs, x = shaken(Qwen3Attention(config, 0)), drawn(2, N, 30, dtype=torch.float32)
-    right = theirs(x, UNTURNED, HIDDEN)[1]  # weights
-    query, key = split_heads(theirs.q_proj(x), 5), split_heads(theirs.k_proj(x), 5)
-    scores = normed_scores(query, key, theirs.q_norm.weight, theirs.k_norm.weight, eps=1e-3)
-    agree(masked_softmax(scores, causal_mask(N)), right)
+    library_layer, x = (
+        shaken(Qwen3Attention(config, 0)),
+        random_tensor(2, N, 30, dtype=torch.float32),
+    )
+    right = library_layer(x, NO_ROTATION, CAUSAL_BIAS)[1]  # weights
+    query, key = split_heads(library_layer.q_proj(x), 5), split_heads(library_layer.k_proj(x), 5)
+    scores = normed_scores(
+        query, key, library_layer.q_norm.weight, library_layer.k_norm.weight, eps=1e-3
+    )
+    assert_agree(masked_softmax(scores, causal_mask(N)), right)
 
 
 @torch.no_grad()
@@ -87,21 +92,27 @@ def test_olmo_2_norms_all_heads_at_once(transformers, n_heads):
 
     heads = {"num_attention_heads": n_heads, "num_key_value_heads": n_heads}
     config = transformers.Olmo2Config(**SIZES | heads | {"head_dim": 30 // n_heads})
-    theirs, x = shaken(Olmo2Attention(config, 0)), drawn(2, N, 30, dtype=torch.float32)
+    library_layer, x = (
+        shaken(Olmo2Attention(config, 0)),
+        random_tensor(2, N, 30, dtype=torch.float32),
+    )
     no_turn = torch.ones(1, N, 30 // n_heads), torch.zeros(1, N, 30 // n_heads)
-    right = theirs(x, no_turn, HIDDEN)[1]
-    gains, eps = (theirs.q_norm.weight, theirs.k_norm.weight), config.rms_norm_eps
+    right = library_layer(x, no_turn, CAUSAL_BIAS)[1]
+    gains, eps = (library_layer.q_norm.weight, library_layer.k_norm.weight), config.rms_norm_eps
     # Their norm, then heads: the scores of all features at once.
     query, key = (
         split_heads(rms_norm(layer(x), gain, eps), n_heads)
-        for layer, gain in zip((theirs.q_proj, theirs.k_proj), gains, strict=True)
+        for layer, gain in zip((library_layer.q_proj, library_layer.k_proj), gains, strict=True)
     )
-    agree(attention_weights(query, key, causal_mask(N)), right)
+    assert_agree(attention_weights(query, key, causal_mask(N)), right)
     # Ours is another thing, unless there is one head.
-    query, key = split_heads(theirs.q_proj(x), n_heads), split_heads(theirs.k_proj(x), n_heads)
-    own = [gain.unflatten(0, (n_heads, -1))[0] for gain in gains]
-    ours = masked_softmax(normed_scores(query, key, *own, eps), causal_mask(N))
-    assert torch.allclose(ours, right, atol=1e-5) == (n_heads == 1)
+    query, key = (
+        split_heads(library_layer.q_proj(x), n_heads),
+        split_heads(library_layer.k_proj(x), n_heads),
+    )
+    head_gains = [gain.unflatten(0, (n_heads, -1))[0] for gain in gains]
+    weights = masked_softmax(normed_scores(query, key, *head_gains, eps), causal_mask(N))
+    assert torch.allclose(weights, right, atol=1e-5) == (n_heads == 1)
 
 
 @torch.no_grad()
@@ -109,16 +120,20 @@ def test_weights_are_those_of_gpt_oss(transformers):
     from transformers.models.gpt_oss.modeling_gpt_oss import GptOssAttention
 
     config = transformers.GptOssConfig(**SIZES, layer_types=["full_attention"], num_hidden_layers=1)
-    theirs, x = shaken(GptOssAttention(config, 0)), drawn(2, N, 30, dtype=torch.float32)
-    no_turn = torch.ones(1, N, 3), torch.zeros(1, N, 3)
-    output, right = theirs(x, no_turn, HIDDEN)
-    query, key, value = (
-        split_heads(layer(x), 5) for layer in (theirs.q_proj, theirs.k_proj, theirs.v_proj)
+    library_layer, x = (
+        shaken(GptOssAttention(config, 0)),
+        random_tensor(2, N, 30, dtype=torch.float32),
     )
-    weights = sink_softmax(query @ key.mT / math.sqrt(6), theirs.sinks, causal_mask(N))
-    agree(weights, right)
-    agree(theirs.o_proj(merge_heads(weights @ value)), output)
-    assert theirs.sinks.std() > 0.1
+    no_turn = torch.ones(1, N, 3), torch.zeros(1, N, 3)
+    output, right = library_layer(x, no_turn, CAUSAL_BIAS)
+    query, key, value = (
+        split_heads(layer(x), 5)
+        for layer in (library_layer.q_proj, library_layer.k_proj, library_layer.v_proj)
+    )
+    weights = sink_softmax(query @ key.mT / math.sqrt(6), library_layer.sinks, causal_mask(N))
+    assert_agree(weights, right)
+    assert_agree(library_layer.o_proj(merge_heads(weights @ value)), output)
+    assert library_layer.sinks.std() > 0.1
 
 
 @torch.no_grad()
@@ -137,24 +152,24 @@ def test_latent_attention_is_that_of_deepseek(transformers, way):
         v_head_dim=5,
         attn_implementation="eager",
     )
-    theirs = shaken(deepseek.DeepseekV3Attention(config, 0))
-    ours = LatentAttention(24, 3, 7, 4, d_head=5, base=config.rope_parameters["rope_theta"])
-    both = theirs.kv_a_proj_with_mqa.weight
-    up = theirs.kv_b_proj.weight.unflatten(0, (3, 10)).mT  # (h, d_latent, 2 d_head)
-    ours.load_state_dict(
+    library_layer = shaken(deepseek.DeepseekV3Attention(config, 0))
+    layer = LatentAttention(24, 3, 7, 4, d_head=5, base=config.rope_parameters["rope_theta"])
+    both = library_layer.kv_a_proj_with_mqa.weight
+    up = library_layer.kv_b_proj.weight.unflatten(0, (3, 10)).mT  # (h, d_latent, 2 d_head)
+    layer.load_state_dict(
         {
-            "W_q.weight": theirs.q_proj.weight,
+            "W_q.weight": library_layer.q_proj.weight,
             "W_c.weight": both[:7],
-            "norm.gain": theirs.kv_a_layernorm.weight,
+            "norm.gain": library_layer.kv_a_layernorm.weight,
             "W_kr.weight": both[7:],
             "W_uk": up[..., :5],
             "W_uv": up[..., 5:],
-            "W_o.weight": theirs.o_proj.weight,
+            "W_o.weight": library_layer.o_proj.weight,
         }
     )
-    x = drawn(2, N, 24, dtype=torch.float32)
+    x = random_tensor(2, N, 24, dtype=torch.float32)
     turns = deepseek.DeepseekV3RotaryEmbedding(config)(x, torch.arange(N)[None])
-    agree(getattr(ours, way)(x), theirs(x, turns, HIDDEN)[0])
+    assert_agree(getattr(layer, way)(x), library_layer(x, turns, CAUSAL_BIAS)[0])
 
 
 @pytest.mark.parametrize(
@@ -166,18 +181,18 @@ def test_the_memory_is_that_of_qwen_3_next(transformers, form, fades):
 
     rule = getattr(qwen, form)
     query, key, value = (
-        drawn(2, 3, 70, d, seed=i, dtype=torch.float32) for i, d in enumerate((5, 5, 7))
+        random_tensor(2, 3, 70, d, seed=i, dtype=torch.float32) for i, d in enumerate((5, 5, 7))
     )
     key = F.normalize(key, dim=-1)
-    beta, decay = (torch.rand(2, 3, 70, generator=rng(i)) for i in (7, 8))
+    beta, decay = (torch.rand(2, 3, 70, generator=seeded_generator(i)) for i in (7, 8))
     log_decay = decay.log() if fades else torch.zeros_like(decay)
     # Theirs has tokens before heads, and divides the queries by √d_k.
     right = rule(*(x.transpose(1, 2) for x in (query, key, value, log_decay, beta)))[0]
     right = right.transpose(1, 2) * math.sqrt(5)
     if fades:
-        agree(gated_delta_rule(query, key, value, beta, decay), right)
+        assert_agree(gated_delta_rule(query, key, value, beta, decay), right)
     else:
-        agree(delta_rule(query, key, value, beta), right)
+        assert_agree(delta_rule(query, key, value, beta), right)
 
 
 # --- scores with a bound --------------------------------------------------------------------------
@@ -187,8 +202,8 @@ def normed_by_loops(query, key, gain_q, gain_k, eps=1e-6):
     d = query.shape[-1]
 
     def normed(x, gain):
-        size = math.sqrt(sum(float(one) ** 2 for one in x) / d + eps)
-        return [float(g) * float(one) / size for g, one in zip(gain, x, strict=True)]
+        size = math.sqrt(sum(float(entry) ** 2 for entry in x) / d + eps)
+        return [float(g) * float(entry) / size for g, entry in zip(gain, x, strict=True)]
 
     rows = [
         [sum(a * b for a, b in zip(normed(q, gain_q), normed(k, gain_k), strict=True)) for k in key]
@@ -197,25 +212,34 @@ def normed_by_loops(query, key, gain_q, gain_k, eps=1e-6):
     return torch.tensor(rows, dtype=query.dtype) / math.sqrt(d)
 
 
-def test_normed_scores_are_a_loops():
-    given = drawn(5, 3), drawn(7, 3), drawn(3), drawn(3, seed=1)
-    torch.testing.assert_close(normed_scores(*given), normed_by_loops(*given))
-    torch.testing.assert_close(normed_scores(*given, eps=0.3), normed_by_loops(*given, eps=0.3))
+def test_normed_scores_agree_with_a_loop():
+    arguments = random_tensor(5, 3), random_tensor(7, 3), random_tensor(3), random_tensor(3, seed=1)
+    torch.testing.assert_close(normed_scores(*arguments), normed_by_loops(*arguments))
+    torch.testing.assert_close(
+        normed_scores(*arguments, eps=0.3), normed_by_loops(*arguments, eps=0.3)
+    )
 
 
 def test_no_normed_score_is_above_the_root_of_d():
-    query, key, one = 1e4 * drawn(5, 7), 1e6 * drawn(11, 7), torch.ones(7, dtype=torch.float64)
-    scores = normed_scores(query, key, one, one)
+    query, key, unit_gain = (
+        1e4 * random_tensor(5, 7),
+        1e6 * random_tensor(11, 7),
+        torch.ones(7, dtype=torch.float64),
+    )
+    scores = normed_scores(query, key, unit_gain, unit_gain)
     assert scores.abs().max() <= math.sqrt(7)
-    torch.testing.assert_close(scores, normed_scores(3 * query, 5 * key, one, one))
-    itself = normed_scores(query, query, one, one)
+    torch.testing.assert_close(scores, normed_scores(3 * query, 5 * key, unit_gain, unit_gain))
+    itself = normed_scores(query, query, unit_gain, unit_gain)
     torch.testing.assert_close(itself.diagonal(), math.sqrt(7) * torch.ones_like(itself[0]))
 
 
-def test_it_makes_no_difference_which_of_the_two_has_which_gain():
-    given, gains = (drawn(5, 3), drawn(7, 3)), (drawn(3), drawn(3, seed=1))
+def test_gains_of_query_and_key_can_be_exchanged():
+    vectors, gains = (
+        (random_tensor(5, 3), random_tensor(7, 3)),
+        (random_tensor(3), random_tensor(3, seed=1)),
+    )
     torch.testing.assert_close(
-        normed_scores(*given, *gains), normed_scores(*given, gains[1], gains[0])
+        normed_scores(*vectors, *gains), normed_scores(*vectors, gains[1], gains[0])
     )
 
 
@@ -233,9 +257,9 @@ def sink_by_loops(scores, sink, mask):
     return weights
 
 
-def test_a_sink_takes_its_part():
-    scores, sink = drawn(2, 3, 5, 7), drawn(3)
-    mask = torch.rand(2, 3, 5, 7, generator=rng()) < 0.6
+def test_a_sink_takes_its_share_of_the_weight():
+    scores, sink = random_tensor(2, 3, 5, 7), random_tensor(3)
+    mask = torch.rand(2, 3, 5, 7, generator=seeded_generator()) < 0.6
     mask[0, 1, 2] = False
     right = sink_by_loops(scores, sink, mask)
     torch.testing.assert_close(sink_softmax(scores, sink, mask), right)
@@ -243,26 +267,28 @@ def test_a_sink_takes_its_part():
     assert (right.sum(-1) < 1).all()
 
 
-def test_a_low_sink_is_none_a_high_one_takes_everything():
-    scores = drawn(2, 5, 7) + 30000
+def test_a_very_low_sink_is_none_a_high_one_takes_all():
+    scores = random_tensor(2, 5, 7) + 30000
     low, high = (torch.full((2,), level, dtype=torch.float64) for level in (-30000.0, 60000.0))
     torch.testing.assert_close(sink_softmax(scores, low), scores.softmax(-1))
     assert not sink_softmax(scores, high).any()
     for shift in (-30000, 30000):
-        moved = sink_softmax(drawn(2, 5, 7) + shift, drawn(2) + shift)
-        torch.testing.assert_close(moved, sink_softmax(drawn(2, 5, 7), drawn(2)), atol=1e-9, rtol=0)
+        moved = sink_softmax(random_tensor(2, 5, 7) + shift, random_tensor(2) + shift)
+        torch.testing.assert_close(
+            moved, sink_softmax(random_tensor(2, 5, 7), random_tensor(2)), atol=1e-9, rtol=0
+        )
 
 
-def test_a_gate_multiplies_what_the_heads_found():
+def test_a_gate_multiplies_the_heads_outputs():
     attention = shaken(GatedAttention(12, 3, 1, base=50.0)).double()
     plain = RotaryAttention(12, 3, 1, base=50.0).double()
     plain.load_state_dict(attention.state_dict(), strict=False)
     plain.W_o = nn.Identity()
-    x = drawn(2, 7, 12)
-    mask = torch.rand(2, 7, 7, generator=rng()) < 0.7
-    for given in (None, mask):
-        gated = plain(x, given) / (1 + (-attention.W_g(x)).exp())
-        torch.testing.assert_close(attention(x, given), attention.W_o(gated))
+    x = random_tensor(2, 7, 12)
+    mask = torch.rand(2, 7, 7, generator=seeded_generator()) < 0.7
+    for mask_or_none in (None, mask):
+        gated = plain(x, mask_or_none) / (1 + (-attention.W_g(x)).exp())
+        torch.testing.assert_close(attention(x, mask_or_none), attention.W_o(gated))
     torch.testing.assert_close(attention.weights(x), plain.weights(x))
     with torch.no_grad():
         attention.W_g.weight.zero_()  # half of everything
@@ -271,7 +297,7 @@ def test_a_gate_multiplies_what_the_heads_found():
 
 
 def test_a_gated_layer_reads_on_from_a_cache():
-    attention, x = shaken(GatedAttention(12, 3, 1)).double(), drawn(2, 7, 12)
+    attention, x = shaken(GatedAttention(12, 3, 1)).double(), random_tensor(2, 7, 12)
     first, cache = attention(x[:, :4], cache=())
     second, _ = attention(x[:, 4:], cache=cache)
     torch.testing.assert_close(torch.cat([first, second], 1), attention(x))
@@ -280,10 +306,16 @@ def test_a_gated_layer_reads_on_from_a_cache():
 # --- keys and values from one small vector -------------------------------------------------------
 
 
-def test_absorbed_scores_are_those_of_made_keys():
-    given = drawn(2, 3, 5, 7), drawn(2, 3, 5, 4), drawn(2, 11, 13), drawn(2, 11, 4), drawn(3, 13, 7)
-    q_content, q_turned, latent, k_turned, W_uk = given
-    scores = absorbed_scores(*given)
+def test_absorbed_scores_equal_scores_with_explicit_keys():
+    arguments = (
+        random_tensor(2, 3, 5, 7),
+        random_tensor(2, 3, 5, 4),
+        random_tensor(2, 11, 13),
+        random_tensor(2, 11, 4),
+        random_tensor(3, 13, 7),
+    )
+    q_content, q_turned, latent, k_turned, W_uk = arguments
+    scores = absorbed_scores(*arguments)
     for b, h, i, j in np.ndindex(2, 3, 5, 11):
         key = torch.cat([latent[b, j] @ W_uk[h], k_turned[b, j]])
         query = torch.cat([q_content[b, h, i], q_turned[b, h, i]])
@@ -296,20 +328,23 @@ def latents(dtype: torch.dtype = torch.float64) -> LatentAttention:
 
 @pytest.mark.parametrize("shape", [(7, 12), (3, 5, 12), (2, 3, 5, 12)])
 def test_both_forms_give_one_output_and_one_gradient(shape):
-    attention, x = latents(), drawn(*shape)
+    attention, x = latents(), random_tensor(*shape)
     n = shape[-2]
-    mask = torch.rand(*shape[:-2], n, n, generator=rng()) < 0.6
-    for given in (None, mask, causal_mask(n)):
+    mask = torch.rand(*shape[:-2], n, n, generator=seeded_generator()) < 0.6
+    for mask_or_none in (None, mask, causal_mask(n)):
         x.requires_grad_()
-        one, other = attention(x, given), attention.absorbed(x, given)
-        torch.testing.assert_close(one, other, atol=1e-6, rtol=0)
-        up = drawn(*shape, seed=3)
-        slopes = [torch.autograd.grad((y * up).sum(), (x, attention.W_uk)) for y in (one, other)]
+        output, absorbed_output = attention(x, mask_or_none), attention.absorbed(x, mask_or_none)
+        torch.testing.assert_close(output, absorbed_output, atol=1e-6, rtol=0)
+        up = random_tensor(*shape, seed=3)
+        slopes = [
+            torch.autograd.grad((y * up).sum(), (x, attention.W_uk))
+            for y in (output, absorbed_output)
+        ]
         torch.testing.assert_close(*slopes, atol=1e-6, rtol=0)
 
 
 def test_latent_attention_is_its_parts_by_a_loop():
-    attention, x = latents(), drawn(5, 12)
+    attention, x = latents(), random_tensor(5, 12)
     latent = rms_norm(attention.W_c(x), attention.norm.gain, 1e-6)
     shared = apply_rope(attention.W_kr(x), torch.arange(5), 50.0)
     heads = []
@@ -322,22 +357,27 @@ def test_latent_attention_is_its_parts_by_a_loop():
     torch.testing.assert_close(attention.absorbed(x), attention(x))
 
 
-def test_latent_attention_looks_at_nothing_that_is_masked():
-    attention, x = latents(), drawn(5, 12)
+def test_masked_tokens_do_not_change_latent_attention():
+    attention, x = latents(), random_tensor(5, 12)
     assert leak(attention, x, causal_mask(5)) == leak(attention.absorbed, x, causal_mask(5)) == 0
     nobody = torch.zeros(5, 5, dtype=torch.bool)
     assert not attention(x, nobody).any()
     assert not attention.absorbed(x, nobody).any()
-    per_head = torch.rand(1, 3, 5, 5, generator=rng()) < 0.6
+    per_head = torch.rand(1, 3, 5, 5, generator=seeded_generator()) < 0.6
     weights = attention.weights(x[None], per_head)
     assert not weights[~per_head].any()
     torch.testing.assert_close(attention(x[None], per_head), attention.absorbed(x[None], per_head))
 
 
 def test_each_sequence_has_its_own_mask_for_all_heads():
-    attention, x = latents(), drawn(3, 5, 12)  # as many sequences as heads
-    mask = torch.rand(3, 5, 5, generator=rng()) < 0.6
-    alone = torch.stack([attention(one, own) for one, own in zip(x, mask, strict=True)])
+    attention, x = latents(), random_tensor(3, 5, 12)  # as many sequences as heads
+    mask = torch.rand(3, 5, 5, generator=seeded_generator()) < 0.6
+    alone = torch.stack(
+        [
+            attention(sequence, sequence_mask)
+            for sequence, sequence_mask in zip(x, mask, strict=True)
+        ]
+    )
     torch.testing.assert_close(attention(x, mask), alone)
     torch.testing.assert_close(attention.absorbed(x, mask), alone)
 
@@ -345,7 +385,7 @@ def test_each_sequence_has_its_own_mask_for_all_heads():
 # --- layers that see a window, and what layers keep ----------------------------------------------
 
 
-def test_every_fourth_layer_is_whole():
+def test_every_fourth_layer_is_full_attention():
     assert layer_kinds(6, 4, 128) == ["window", "window", "window", "full", "window", "window"]
     assert layer_kinds(3, 1, 128) == layer_kinds(3, 7, None) == ["full"] * 3
     assert layer_kinds(2, 3, 1) == ["window"] * 2
@@ -353,10 +393,12 @@ def test_every_fourth_layer_is_whole():
 
 def test_bytes_by_hand_and_against_chapter_17():
     sizes = {"n_kv_heads": 2, "d_head": 4, "window": 3, "d_latent": 6, "d_turned": 2, "d_state": 20}
-    kept = {"full": 160, "window": 48, "latent": 80, "state": 20}
-    for kind, numbers in kept.items():
+    numbers_by_kind = {"full": 160, "window": 48, "latent": 80, "state": 20}
+    for kind, numbers in numbers_by_kind.items():
         assert cache_bytes_of({"layers": [kind], **sizes}, 10) == 2 * numbers
-    assert cache_bytes_of({"layers": list(kept), **sizes}, 10, 4) == 4 * sum(kept.values())
+    assert cache_bytes_of({"layers": list(numbers_by_kind), **sizes}, 10, 4) == 4 * sum(
+        numbers_by_kind.values()
+    )
     assert cache_bytes_of({"layers": ["full"], **sizes}, 10, 0.5) == 80
     assert cache_bytes_of({"layers": ["window"], **sizes}, 2) == 2 * 32
     for n in (1, 17, 5000):
@@ -367,8 +409,8 @@ def test_bytes_by_hand_and_against_chapter_17():
 def test_every_model_of_the_table_can_be_counted():
     assert len(MODELS) >= 12
     for name, config in MODELS.items():
-        one, many = (cache_bytes_of(config, n) for n in (1, 100_000))
-        assert 0 < one <= many <= 100_000 * one, name
+        bytes_of_one, bytes_of_many = (cache_bytes_of(config, n) for n in (1, 100_000))
+        assert 0 < bytes_of_one <= bytes_of_many <= 100_000 * bytes_of_one, name
     assert cache_bytes_of(MODELS["DeepSeek-V3"], 1) == 70_272  # 61 layers of 512 + 64 numbers
 
 
@@ -376,25 +418,30 @@ def test_every_model_of_the_table_can_be_counted():
 
 
 def memory(n: int = 11, d_k: int = 5, d_v: int = 3) -> tuple[torch.Tensor, ...]:
-    beta = torch.rand(2, n, generator=rng(9), dtype=torch.float64)
-    return drawn(2, n, d_k), drawn(2, n, d_k, seed=1) / 2, drawn(2, n, d_v, seed=2), beta
+    beta = torch.rand(2, n, generator=seeded_generator(9), dtype=torch.float64)
+    return (
+        random_tensor(2, n, d_k),
+        random_tensor(2, n, d_k, seed=1) / 2,
+        random_tensor(2, n, d_v, seed=2),
+        beta,
+    )
 
 
-def test_the_memory_is_a_loops_over_numbers():
+def test_the_delta_rule_agrees_with_a_loop():
     query, key, value, beta = memory()
-    ours = delta_rule(query, key, value, beta)
+    output = delta_rule(query, key, value, beta)
     for b in range(2):
         state = np.zeros((5, 3))
         for t in range(11):
             k, v = key[b, t].numpy(), value[b, t].numpy()
             error = v - state.T @ k
             state = state + float(beta[b, t]) * np.outer(k, error)
-            np.testing.assert_allclose(ours[b, t], state.T @ query[b, t].numpy(), atol=1e-12)
+            np.testing.assert_allclose(output[b, t], state.T @ query[b, t].numpy(), atol=1e-12)
 
 
-def test_the_last_value_of_a_key_is_what_it_answers():
+def test_the_memory_returns_the_last_value_of_a_key():
     keys = torch.eye(4, dtype=torch.float64)[[0, 1, 2, 1, 0, 3]]
-    value, ones = drawn(6, 3), torch.ones(6, dtype=torch.float64)
+    value, ones = random_tensor(6, 3), torch.ones(6, dtype=torch.float64)
     read = delta_rule(keys.flip(0), keys, value, ones)
     torch.testing.assert_close(read[-1], value[4])  # key 0 was written twice
     torch.testing.assert_close(delta_rule(keys, keys, value, ones), value)
@@ -403,21 +450,21 @@ def test_the_last_value_of_a_key_is_what_it_answers():
 
 
 def test_a_decay_of_1_is_none_and_one_of_0_forgets_all():
-    given = memory()
+    arguments = memory()
     torch.testing.assert_close(
-        gated_delta_rule(*given, torch.ones(2, 11).double()), delta_rule(*given)
+        gated_delta_rule(*arguments, torch.ones(2, 11).double()), delta_rule(*arguments)
     )
-    query, key, value, beta = given
-    forgetful = gated_delta_rule(*given, torch.zeros(2, 11).double())
+    query, key, value, beta = arguments
+    forgetful = gated_delta_rule(*arguments, torch.zeros(2, 11).double())
     alone = beta[..., None] * (query * key).sum(-1, keepdim=True) * value
     torch.testing.assert_close(forgetful, alone)
 
 
 def test_a_token_changes_nothing_before_it():
     query, key, value, beta = memory()
-    whole = delta_rule(query, key, value, beta)
+    all_outputs = delta_rule(query, key, value, beta)
     part = delta_rule(*(x[:, :6] for x in (query, key, value, beta)))
-    torch.testing.assert_close(whole[:, :6], part)
+    torch.testing.assert_close(all_outputs[:, :6], part)
 
 
 # --- keys that are chosen ------------------------------------------------------------------------
@@ -427,7 +474,7 @@ def chosen_by_loops(scores, k, mask):
     mask = mask.expand(scores.shape)
     chosen = torch.zeros_like(mask)
     for place in np.ndindex(*scores.shape[:-1]):
-        allowed = [j for j, one in enumerate(mask[place].tolist()) if one]
+        allowed = [j for j, is_allowed in enumerate(mask[place].tolist()) if is_allowed]
         for j in sorted(allowed, key=lambda j: (-float(scores[place][j]), j))[:k]:
             chosen[(*place, j)] = True
     return chosen
@@ -436,8 +483,8 @@ def chosen_by_loops(scores, k, mask):
 @pytest.mark.parametrize("k", [1, 3, 17])
 @pytest.mark.parametrize("shape", [(5, 7), (2, 7, 7), (2, 3, 1, 11)])
 def test_the_k_highest_of_the_allowed_are_chosen(k, shape):
-    scores = drawn(*shape).round()  # with ties
-    mask = torch.rand(*shape, generator=rng()) < 0.5
+    scores = random_tensor(*shape).round()  # with ties
+    mask = torch.rand(*shape, generator=seeded_generator()) < 0.5
     chosen = select_keys(scores, k, mask)
     assert torch.equal(chosen, chosen_by_loops(scores, k, mask))
     assert not (chosen & ~mask).any()
@@ -460,7 +507,7 @@ FULL = {"layers": ["full"], "n_kv_heads": 2, "d_head": 4}
 
 
 @pytest.mark.parametrize(
-    ("call", "expected", "got"),
+    ("call", "expected", "received"),
     [
         (lambda: normed_scores(X, X[:, :3], ONE, ONE), "queries and keys of the same width", "3)"),
         (lambda: normed_scores(X, X, ONE[:3], ONE), "same width d", "gain_q of shape (3,)"),
@@ -479,9 +526,9 @@ FULL = {"layers": ["full"], "n_kv_heads": 2, "d_head": 4}
         (lambda: LatentAttention(12, 3, 7, 2, d_head=1), "d_latent: expected at most 6", "got 7"),
         (lambda: LatentAttention(12, 3, 4, 3), "an even number, features turn in pairs", "3"),
         (lambda: LatentAttention(12, 3, 0, 2), "d_latent: expected a whole number", "0"),
-        (lambda: latents()(drawn(5, 11)), "d_model = 12", "(5, 11)"),
-        (lambda: latents()(drawn(5, 12), X), "mask: expected a boolean", "float32"),
-        (lambda: latents().absorbed(drawn(5, 12), MASK), "expected 1 or 5", "got 3"),
+        (lambda: latents()(random_tensor(5, 11)), "d_model = 12", "(5, 11)"),
+        (lambda: latents()(random_tensor(5, 12), X), "mask: expected a boolean", "float32"),
+        (lambda: latents().absorbed(random_tensor(5, 12), MASK), "expected 1 or 5", "got 3"),
         (lambda: layer_kinds(0, 1, 4), "n_layers: expected a whole number", "0"),
         (lambda: layer_kinds(4, 0, 4), "every: expected a whole number", "0"),
         (lambda: layer_kinds(4, 2, 0), "window: expected a whole number of at least 1", "0"),
@@ -513,10 +560,10 @@ FULL = {"layers": ["full"], "n_kv_heads": 2, "d_head": 4}
         (lambda: select_keys(X / 0, 2, MASK[:, :1]), "index_scores: expected numbers", "NaN"),
     ],
 )
-def test_bad_input_is_refused(call, expected, got):
+def test_bad_input_is_refused(call, expected, received):
     with pytest.raises(ValueError, match=re.escape(expected)) as refusal:
         call()
-    assert got in str(refusal.value)
+    assert received in str(refusal.value)
 
 
 # --- other right answers -------------------------------------------------------------------------
@@ -584,8 +631,8 @@ def sink_masked_afterwards(scores, sink, mask=None):
     weights = logits.softmax(-1)
     if mask is None:
         return weights[..., :-1]
-    kept = weights[..., :-1] * mask
-    return kept / (kept.sum(-1, keepdim=True) + weights[..., -1:])
+    allowed_weights = weights[..., :-1] * mask
+    return allowed_weights / (allowed_weights.sum(-1, keepdim=True) + weights[..., -1:])
 
 
 def sink_by_heads(scores, sink, mask=None):
@@ -664,8 +711,8 @@ def delta_by_a_triangle(query, key, value, beta):
 def delta_by_letters(query, key, value, beta):
     state, outputs = torch.einsum("...k,...v->...kv", 0 * key[..., 0, :], value[..., 0, :]), []
     for t in range(key.shape[-2]):
-        there = torch.einsum("...kv,...k->...v", state, key[..., t, :])
-        error = beta[..., t : t + 1] * (value[..., t, :] - there)
+        value_read = torch.einsum("...kv,...k->...v", state, key[..., t, :])
+        error = beta[..., t : t + 1] * (value[..., t, :] - value_read)
         state = state + torch.einsum("...k,...v->...kv", key[..., t, :], error)
         outputs.append(torch.einsum("...kv,...k->...v", state, query[..., t, :]))
     return torch.stack(outputs, -2)
@@ -688,11 +735,11 @@ def delta_by_what_was_written(query, key, value, beta):
     written, outputs = [], []
     for t in range(key.shape[-2]):
         k, q = key[..., t, :], query[..., t, :]
-        there = sum(
+        value_read = sum(
             ((key[..., s, :] * k).sum(-1, keepdim=True) * w for s, w in enumerate(written)),
             torch.zeros_like(value[..., t, :]),
         )
-        written.append(beta[..., t, None] * (value[..., t, :] - there))
+        written.append(beta[..., t, None] * (value[..., t, :] - value_read))
         outputs.append(
             sum((key[..., s, :] * q).sum(-1, keepdim=True) * w for s, w in enumerate(written))
         )
@@ -729,9 +776,11 @@ def select_by_pairs(index_scores, k, mask):
     refuse_few(k)
     n = index_scores.shape[-1]
     mask = mask.expand(index_scores.shape)
-    one, other = index_scores[..., :, None], index_scores[..., None, :]
+    own_scores, other_scores = index_scores[..., :, None], index_scores[..., None, :]
     earlier = torch.arange(n) < torch.arange(n)[:, None]
-    better = ((other > one) | ((other == one) & earlier)) & mask[..., None, :]
+    better = ((other_scores > own_scores) | ((other_scores == own_scores) & earlier)) & mask[
+        ..., None, :
+    ]
     return (better.sum(-1) < k) & mask
 
 
@@ -746,12 +795,15 @@ def select_by_numpy(index_scores, k, mask):
 
 def select_one_by_one(index_scores, k, mask):
     refuse_few(k)
-    left, chosen = mask.expand(index_scores.shape).clone(), torch.zeros_like(index_scores).bool()
+    remaining, chosen = (
+        mask.expand(index_scores.shape).clone(),
+        torch.zeros_like(index_scores).bool(),
+    )
     for _ in range(min(k, index_scores.shape[-1])):
-        best = index_scores.masked_fill(~left, -math.inf).max(-1, keepdim=True).values
-        here = (left & (index_scores == best)).int()
-        first = (here.cumsum(-1) == 1) & here.bool()
-        chosen, left = chosen | first, left & ~first
+        best = index_scores.masked_fill(~remaining, -math.inf).max(-1, keepdim=True).values
+        ties = (remaining & (index_scores == best)).int()
+        first = (ties.cumsum(-1) == 1) & ties.bool()
+        chosen, remaining = chosen | first, remaining & ~first
     return chosen
 
 
@@ -764,8 +816,8 @@ def bytes_by_cases(config, n_tokens, bytes_per_number=2):
             case "full":
                 total += 2 * config["n_kv_heads"] * config["d_head"] * n_tokens
             case "window":
-                kept = min(n_tokens, config["window"])
-                total += 2 * config["n_kv_heads"] * config["d_head"] * kept
+                n_stored = min(n_tokens, config["window"])
+                total += 2 * config["n_kv_heads"] * config["d_head"] * n_stored
             case "latent":
                 total += (config["d_latent"] + config["d_turned"]) * n_tokens
             case "state":

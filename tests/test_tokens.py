@@ -16,17 +16,17 @@ from helpers.refusals import refused
 
 
 def tokenize_loop(text):
-    found, word = [], ""
+    tokens, word = [], ""
     for character in text.lower():
         if character.isalnum() or character == "_":
             word += character
             continue
         if word:
-            found.append(word)
+            tokens.append(word)
         word = ""
         if not character.isspace():
-            found.append(character)
-    return [*found, word] if word else found
+            tokens.append(character)
+    return [*tokens, word] if word else tokens
 
 
 def tokenize_split(text):
@@ -44,11 +44,11 @@ def tokenize_finditer(text):
 def tokenize_groupby(text):
     from itertools import groupby
 
-    found = []
+    tokens = []
     for kind, run in groupby(text.lower(), lambda c: bool(re.match(r"\w", c))):
         run = "".join(run)
-        found += [run] if kind else "".join(run.split())
-    return found
+        tokens += [run] if kind else "".join(run.split())
+    return tokens
 
 
 def refuse(ids, n_vocab):

@@ -32,7 +32,7 @@ from attncourse.transformer import (
     layer_norm,
     noam_schedule,
 )
-from helpers.random_arrays import normal, some
+from helpers.random_arrays import normal, random_mask
 from helpers.refusals import refused
 
 # --- right answers in other styles -----------------------------------------------------------
@@ -182,11 +182,11 @@ class WrittenBlock(nn.Module):
             self.feed_forward,
         ]
 
-    def forward(self, x, *given, **named):
+    def forward(self, x, *arguments, **named):
         if not self.decoder:
-            given = (None, *given)
+            arguments = (None, *arguments)
         norms = [getattr(self, f"norm_{i}") for i in (1, 2, 3)[: 2 + self.decoder]]
-        for branch, norm in zip(self.branches(*given, **named), norms, strict=True):
+        for branch, norm in zip(self.branches(*arguments, **named), norms, strict=True):
             x = x + self.drop(branch(norm(x))) if self.pre else norm(x + self.drop(branch(x)))
         return x
 
@@ -198,14 +198,14 @@ class WrittenDecoder(WrittenBlock):
 class ByFunctions(WrittenBlock):
     """The norm and dropout by functions, with dropout's mode given."""
 
-    def forward(self, x, *given, **named):
-        given = given if self.decoder else (None, *given)
+    def forward(self, x, *arguments, **named):
+        arguments = arguments if self.decoder else (None, *arguments)
         self.drop_share = self.drop.p
-        for i, branch in enumerate(self.branches(*given, **named), start=1):
-            own = getattr(self, f"norm_{i}")
+        for i, branch in enumerate(self.branches(*arguments, **named), start=1):
+            norm_layer = getattr(self, f"norm_{i}")
 
-            def norm(y, own=own):
-                return F.layer_norm(y, y.shape[-1:], own.gain, own.bias, 1e-5)
+            def norm(y, norm_layer=norm_layer):
+                return F.layer_norm(y, y.shape[-1:], norm_layer.gain, norm_layer.bias, 1e-5)
 
             output = F.dropout(branch(norm(x) if self.pre else x), self.drop.p, self.training)
             x = x + output if self.pre else norm(output + x)
@@ -219,16 +219,16 @@ class ByFunctionsDecoder(ByFunctions):
 class TwoDropouts(WrittenBlock):
     """A dropout layer for each branch, written by hand, and in-place sums on copies."""
 
-    def forward(self, x, *given, **named):
-        given = given if self.decoder else (None, *given)
-        for i, branch in enumerate(self.branches(*given, **named), start=1):
-            norm, kept = getattr(self, f"norm_{i}"), x.clone()
+    def forward(self, x, *arguments, **named):
+        arguments = arguments if self.decoder else (None, *arguments)
+        for i, branch in enumerate(self.branches(*arguments, **named), start=1):
+            norm, stream = getattr(self, f"norm_{i}"), x.clone()
             output = branch(norm(x) if self.pre else x)
             if self.training and self.drop.p > 0:
                 stays = torch.rand(output.shape) >= self.drop.p
                 output = output * stays / (1 - self.drop.p)
-            kept = kept + output
-            x = kept if self.pre else norm(kept)
+            stream = stream + output
+            x = stream if self.pre else norm(stream)
         return x
 
 
@@ -261,9 +261,9 @@ class PackageDecoder(DecoderBlock):
 class Recursive(WrittenBlock):
     """A function that calls itself for the rest of the branches; the maps by ``weights``."""
 
-    def forward(self, x, *given, **named):
-        given = given if self.decoder else (None, *given)
-        return self.rest(x, self.branches(*given, **named), 1)
+    def forward(self, x, *arguments, **named):
+        arguments = arguments if self.decoder else (None, *arguments)
+        return self.rest(x, self.branches(*arguments, **named), 1)
 
     def rest(self, x, branches, i):
         if not branches:
@@ -353,7 +353,7 @@ RIGHT = {
 # --- the package -----------------------------------------------------------------------------
 
 
-def shuffled(module, dtype=torch.float64, seed=0):
+def randomised(module, dtype=torch.float64, seed=0):
     """The module with weights and biases of order one."""
     for i, parameter in enumerate(module.to(dtype).parameters()):
         scale = parameter.shape[-1] ** -0.5 if parameter.ndim == 2 else 1
@@ -361,7 +361,7 @@ def shuffled(module, dtype=torch.float64, seed=0):
     return module
 
 
-def close(a, b, atol=1e-10):
+def assert_close(a, b, atol=1e-10):
     torch.testing.assert_close(a, b, rtol=0, atol=atol)
 
 
@@ -373,7 +373,7 @@ def test_layer_norm_is_written_and_not_called(finished):
         return out if bias is None else out + bias
 
     with torch.no_grad():
-        close(finished(X), layer_norm(X), 1e-4)
+        assert_close(finished(X), layer_norm(X), 1e-4)
     verdict = examine("transformer.layer_norm", answer, 0)
     assert not any(c.earned for c in verdict.criteria[:4])
     assert "called layer_norm, which this exercise asks you to build" in str(verdict)
@@ -381,30 +381,30 @@ def test_layer_norm_is_written_and_not_called(finished):
 
 def test_layer_norm_by_hand():
     x = torch.tensor([[1.0, 3.0], [5.0, 5.0]])
-    close(layer_norm(x), torch.tensor([[-1.0, 1.0], [0, 0]]), 1e-5)
+    assert_close(layer_norm(x), torch.tensor([[-1.0, 1.0], [0, 0]]), 1e-5)
     gain, bias = torch.tensor([1.0, 10.0]), torch.tensor([0.0, 7.0])
-    close(layer_norm(x, gain, bias), torch.tensor([[-1.0, 17.0], [0, 7]]), 1e-4)
+    assert_close(layer_norm(x, gain, bias), torch.tensor([[-1.0, 17.0], [0, 7]]), 1e-4)
     # Variance 1 and eps 3: divided by 2.
-    close(layer_norm(x[:1], eps=3.0), torch.tensor([[-0.5, 0.5]]), 1e-6)
+    assert_close(layer_norm(x[:1], eps=3.0), torch.tensor([[-0.5, 0.5]]), 1e-6)
 
 
 @pytest.mark.parametrize(("dtype", "atol"), [(torch.float64, 1e-12), (torch.float32, 1e-5)])
 def test_layer_norm_is_that_of_the_library(dtype, atol):
     x, gain, bias = (normal(*s, dtype=dtype) for s in ((2, 3, 7), (7,), (7,)))
-    for given in ((), (gain,), (None, bias), (gain, bias)):
-        theirs = [*given, None, None][:2]
-        close(layer_norm(x, *given), F.layer_norm(x, (7,), *theirs), atol)
+    for options in ((), (gain,), (None, bias), (gain, bias)):
+        library_options = [*options, None, None][:2]
+        assert_close(layer_norm(x, *options), F.layer_norm(x, (7,), *library_options), atol)
     module = LayerNorm(7, eps=0.1).to(dtype)
-    close(module(x), F.layer_norm(x, (7,), eps=0.1), atol)
+    assert_close(module(x), F.layer_norm(x, (7,), eps=0.1), atol)
 
 
-def test_feed_forward_works_on_each_token_alone_and_bends():
-    layer = shuffled(FeedForward(5, 11))
+def test_feed_forward_is_per_token_and_not_linear():
+    layer = randomised(FeedForward(5, 11))
     x = normal(3, 7, 5)
-    whole = layer(x)
-    assert whole.shape == x.shape
+    output = layer(x)
+    assert output.shape == x.shape
     for i, j in np.ndindex(3, 7):
-        close(layer(x[i, j : j + 1])[0], whole[i, j])
+        assert_close(layer(x[i, j : j + 1])[0], output[i, j])
     assert not torch.allclose(layer(2 * x), 2 * layer(x), atol=0.1)
     assert FeedForward(6).W_1.out_features == 24
     assert FeedForward(6, bias=False).W_2.bias is None
@@ -414,9 +414,9 @@ def test_feed_forward_works_on_each_token_alone_and_bends():
     assert linear(torch.tensor([[1.0, 2, 3]])).tolist() == [[2, 4, 6]]
 
 
-def library(kind, pre_norm, dtype, dropout=0.3, activation="gelu"):
+def new_library_layer(kind, pre_norm, dtype, dropout=0.3, activation="gelu"):
     layer = kind(12, 3, 20, dropout, activation, norm_first=pre_norm, batch_first=True)
-    return shuffled(layer, dtype).eval()
+    return randomised(layer, dtype).eval()
 
 
 DTYPES = [(torch.float64, 1e-10), (torch.float32, 1e-5)]
@@ -426,48 +426,54 @@ DTYPES = [(torch.float64, 1e-10), (torch.float32, 1e-5)]
 @pytest.mark.parametrize(("dtype", "atol"), DTYPES)
 def test_an_encoder_block_is_the_library_s_layer(pre_norm, dtype, atol):
     for activation in ("gelu", "relu"):
-        theirs = library(nn.TransformerEncoderLayer, pre_norm, dtype, activation=activation)
-        ours, x = from_torch(theirs), normal(2, 7, 12, dtype=dtype)
-        for mask in (None, some(7, 7), causal_mask(7)):
-            expected = theirs(x, src_mask=None if mask is None else ~mask)
-            close(ours(x, mask), expected, atol)
+        library_layer = new_library_layer(
+            nn.TransformerEncoderLayer, pre_norm, dtype, activation=activation
+        )
+        block, x = from_torch(library_layer), normal(2, 7, 12, dtype=dtype)
+        for mask in (None, random_mask(7, 7), causal_mask(7)):
+            expected = library_layer(x, src_mask=None if mask is None else ~mask)
+            assert_close(block(x, mask), expected, atol)
         padding = torch.tensor([[1, 1, 1, 1, 1, 0, 0], [1, 1, 1, 0, 0, 0, 0]]).bool()
-        found = ours(x, padding[:, None, :])
-        close(found[padding], theirs(x, src_key_padding_mask=~padding)[padding], atol)
+        output = block(x, padding[:, None, :])
+        assert_close(
+            output[padding], library_layer(x, src_key_padding_mask=~padding)[padding], atol
+        )
 
 
 @pytest.mark.parametrize("pre_norm", [True, False])
 @pytest.mark.parametrize(("dtype", "atol"), DTYPES)
 def test_a_decoder_block_is_the_library_s_layer(pre_norm, dtype, atol):
-    theirs = library(nn.TransformerDecoderLayer, pre_norm, dtype)
-    ours, x, memory = from_torch(theirs), *(normal(2, n, 12, dtype=dtype) for n in (5, 7))
+    library_layer = new_library_layer(nn.TransformerDecoderLayer, pre_norm, dtype)
+    block, x, memory = from_torch(library_layer), *(normal(2, n, 12, dtype=dtype) for n in (5, 7))
     for mask in (None, causal_mask(5)):
-        for seen in (None, some(5, 7)):
-            expected = theirs(
+        for seen in (None, random_mask(5, 7)):
+            expected = library_layer(
                 x,
                 memory,
                 tgt_mask=None if mask is None else ~mask,
                 memory_mask=None if seen is None else ~seen,
             )
-            close(ours(x, memory, mask, seen), expected, atol)
+            assert_close(block(x, memory, mask, seen), expected, atol)
 
 
 def test_gradients_are_those_of_the_library_s_layer():
-    theirs = library(nn.TransformerEncoderLayer, True, torch.float64, dropout=0.0).train()
-    ours, x = from_torch(theirs), normal(2, 7, 12).requires_grad_()
+    library_layer = new_library_layer(
+        nn.TransformerEncoderLayer, True, torch.float64, dropout=0.0
+    ).train()
+    block, x = from_torch(library_layer), normal(2, 7, 12).requires_grad_()
     goal = normal(2, 7, 12, seed=5)
-    grads = [torch.autograd.grad((layer(x) * goal).sum(), x)[0] for layer in (theirs, ours)]
-    close(*grads)
-    (ours(x) * goal).sum().backward()
-    (theirs(x) * goal).sum().backward()
-    close(ours.norm_2.gain.grad, theirs.norm2.weight.grad)
-    close(ours.feed_forward.W_1.weight.grad, theirs.linear1.weight.grad)
+    grads = [torch.autograd.grad((layer(x) * goal).sum(), x)[0] for layer in (library_layer, block)]
+    assert_close(*grads)
+    (block(x) * goal).sum().backward()
+    (library_layer(x) * goal).sum().backward()
+    assert_close(block.norm_2.gain.grad, library_layer.norm2.weight.grad)
+    assert_close(block.feed_forward.W_1.weight.grad, library_layer.linear1.weight.grad)
 
 
 @pytest.mark.parametrize("pre_norm", [True, False])
-def test_blocks_by_loops(pre_norm):
+def test_blocks_agree_with_loops(pre_norm):
     """The residual stream, norm and feed-forward layer written out for single numbers."""
-    block, x = shuffled(EncoderBlock(4, 2, 3, pre_norm)), normal(3, 4)
+    block, x = randomised(EncoderBlock(4, 2, 3, pre_norm)), normal(3, 4)
 
     def normed(norm, rows):
         out = []
@@ -486,22 +492,22 @@ def test_blocks_by_loops(pre_norm):
     y = x
     for branch, norm in ((block.attention, block.norm_1), (fed, block.norm_2)):
         y = y + branch(normed(norm, y)) if pre_norm else normed(norm, y + branch(y))
-    close(block(x), y)
+    assert_close(block(x), y)
 
 
-def test_a_block_has_12_d_squared_numbers_and_13_d_small_ones():
+def test_a_block_has_12_d_squared_and_13_d_parameters():
     for d, h in ((12, 3), (64, 4)):
         assert count_parameters(EncoderBlock(d, h)) == 12 * d**2 + 13 * d
         assert count_parameters(DecoderBlock(d, h)) == 16 * d**2 + 19 * d
-        own = nn.TransformerEncoderLayer(d, h, 4 * d)
-        assert count_parameters(own) == count_parameters(EncoderBlock(d, h))
+        library_layer = nn.TransformerEncoderLayer(d, h, 4 * d)
+        assert count_parameters(library_layer) == count_parameters(EncoderBlock(d, h))
 
 
 def test_dropout_keeps_the_mean_and_is_off_in_eval():
-    block, x = shuffled(EncoderBlock(12, 3, dropout=0.25)), normal(5, 12)
-    whole = shuffled(EncoderBlock(12, 3))(x)
+    block, x = randomised(EncoderBlock(12, 3, dropout=0.25)), normal(5, 12)
+    expected = randomised(EncoderBlock(12, 3))(x)
     assert not block(x).equal(block(x))
-    close(block.eval()(x), whole)
+    assert_close(block.eval()(x), expected)
     ends = {"attention.W_o": 1.0, "feed_forward.W_2": 4.0}
     for name, number in ends.items():
         layer = block.get_submodule(name)
@@ -516,45 +522,45 @@ def test_dropout_keeps_the_mean_and_is_off_in_eval():
 
 
 def test_a_decoder_block_reads_the_memory_as_it_comes():
-    block, x, memory = shuffled(DecoderBlock(12, 3)), normal(5, 12), normal(7, 12)
-    seen = some(1, 7)
-    close(block(x, memory, None, seen), block(x, memory[seen[0]]))
+    block, x, memory = randomised(DecoderBlock(12, 3)), normal(5, 12), normal(7, 12)
+    seen = random_mask(1, 7)
+    assert_close(block(x, memory, None, seen), block(x, memory[seen[0]]))
     assert not torch.allclose(block(x, 3 * memory), block(x, memory), atol=1e-3)
     changed = x.clone()
     changed[3:] += 1
     mask = causal_mask(5)
-    close(block(changed, memory, mask)[:3], block(x, memory, mask)[:3])
+    assert_close(block(changed, memory, mask)[:3], block(x, memory, mask)[:3])
 
 
 @pytest.mark.parametrize("pre_norm", [True, False])
 def test_the_encoder_decoder_is_stacks_of_the_library_s(pre_norm):
     torch.manual_seed(0)
-    ours = Transformer(11, 13, 12, 3, 2, pre_norm=pre_norm).double()
+    model = Transformer(11, 13, 12, 3, 2, pre_norm=pre_norm).double()
     source, target = torch.randint(11, (2, 7)), torch.randint(13, (2, 5))
     seen = torch.tensor([[1, 1, 1, 1, 1, 0, 0], [1, 1, 1, 1, 1, 1, 1]]).bool()[:, None, :]
-    logits = ours(source, target, seen)
+    logits = model(source, target, seen)
     assert logits.shape == (2, 5, 13)
-    x = ours.embed(ours.source, source)
-    for block in ours.encoder:
+    x = model.embed(model.source, source)
+    for block in model.encoder:
         x = block(x, seen)
-    memory = ours.norm_source(x)
-    y = ours.embed(ours.target, target)
-    for block in ours.decoder:
+    memory = model.norm_source(x)
+    y = model.embed(model.target, target)
+    for block in model.decoder:
         y = block(y, memory, causal_mask(5), seen)
-    close(logits, ours.out(ours.norm_target(y)))
-    assert isinstance(ours.norm_target, LayerNorm) == pre_norm
+    assert_close(logits, model.out(model.norm_target(y)))
+    assert isinstance(model.norm_target, LayerNorm) == pre_norm
     # No token sees a later one, and none sees what is padding.
     later = target.clone()
     later[:, 3:] = (later[:, 3:] + 1) % 13
-    close(ours(source, later, seen)[:, :3], logits[:, :3])
-    other = source.clone()
-    other[0, 5:] = (other[0, 5:] + 1) % 11
-    close(ours(other, target, seen), logits)
-    assert not torch.allclose(ours(other, target), ours(source, target))
-    assert abs(ours.embed(ours.source, source).std() - 1.2) < 0.4
+    assert_close(model(source, later, seen)[:, :3], logits[:, :3])
+    changed_padding = source.clone()
+    changed_padding[0, 5:] = (changed_padding[0, 5:] + 1) % 11
+    assert_close(model(changed_padding, target, seen), logits)
+    assert not torch.allclose(model(changed_padding, target), model(source, target))
+    assert abs(model.embed(model.source, source).std() - 1.2) < 0.4
 
 
-def test_the_schedule():
+def test_the_learning_rate_schedule_by_hand():
     assert noam_schedule(100, 4, 100) == pytest.approx(0.05)
     rates = [noam_schedule(step, 512, 4000) for step in (1, 2000, 4000, 16000)]
     assert rates == pytest.approx([1.7469e-7, 3.4939e-4, 6.9877e-4, 3.4939e-4], rel=1e-4)
@@ -611,13 +617,13 @@ test_bad_input_is_refused = refused(
 
 
 def test_no_argument_is_changed():
-    x, memory, mask, seen = normal(5, 12), normal(7, 12), some(5, 5), some(5, 7)
-    kept = [a.clone() for a in (x, memory, mask, seen)]
+    x, memory, mask, seen = normal(5, 12), normal(7, 12), random_mask(5, 5), random_mask(5, 7)
+    copies = [a.clone() for a in (x, memory, mask, seen)]
     layer_norm(x).add_(1)
     for pre_norm in (True, False):
-        shuffled(EncoderBlock(12, 3, pre_norm=pre_norm))(x, mask).add_(1)
-        shuffled(DecoderBlock(12, 3, pre_norm=pre_norm))(x, memory, mask, seen).add_(1)
-    assert all(a.equal(b) for a, b in zip((x, memory, mask, seen), kept, strict=True))
+        randomised(EncoderBlock(12, 3, pre_norm=pre_norm))(x, mask).add_(1)
+        randomised(DecoderBlock(12, 3, pre_norm=pre_norm))(x, memory, mask, seen).add_(1)
+    assert all(a.equal(b) for a, b in zip((x, memory, mask, seen), copies, strict=True))
 
 
 # --- the checks ------------------------------------------------------------------------------
@@ -640,9 +646,9 @@ def test_no_masked_score_is_50_above_the_allowed(target, monkeypatch):
             hidden = scores.masked_fill(mask, -math.inf).amax(-1)
             assert (hidden - allowed < 50).all()
             tested += 1
-        return kept(query, key, value, mask, scale=scale)
+        return original(query, key, value, mask, scale=scale)
 
-    kept = module.scaled_dot_product_attention
+    original = module.scaled_dot_product_attention
     monkeypatch.setattr(module, "scaled_dot_product_attention", attended)
     for seed in range(6):
         for _, case, _ in draw(exercises()[target], seed):
@@ -656,7 +662,7 @@ def test_no_masked_score_is_50_above_the_allowed(target, monkeypatch):
 
 
 @pytest.mark.parametrize("target", BLOCKS)
-def test_what_dropout_multiplies_by_is_0_or_one_number(target, monkeypatch):
+def test_dropout_multiplies_by_0_or_by_one_number(target, monkeypatch):
     every = [case for _, case, _ in draw(exercises()[target], 0)]
     cases = [case for case in every if case.use is multiplied_in_training]
     assert len(cases) == (2 if target.endswith("EncoderBlock") else 3)
@@ -671,19 +677,19 @@ def test_what_dropout_multiplies_by_is_0_or_one_number(target, monkeypatch):
 def test_dropouts_cost_does_not_depend_on_its_draw(target, monkeypatch):
     every = [case for _, case, _ in draw(exercises()[target], 0)]
     (case,) = [case for case in every if case.use is added_in_training]
-    found = []
+    totals = []
     for seed in range(20):
         monkeypatch.setattr("attncourse.checks.callers.blocks.SEED", seed)
         numbers = case.use(exercises()[target].reference, **case.kwargs)
-        found += numbers.values()
+        totals += numbers.values()
     branches = 2 if target.endswith("EncoderBlock") else 3
-    assert all(numbers.equal(found[0]) for numbers in found)
-    assert len(found[0]) == 2**branches
+    assert all(numbers.equal(totals[0]) for numbers in totals)
+    assert len(totals[0]) == 2**branches
     # That one of the sums never comes up in 40 · 32 places:
     assert 2**branches * (1 - 0.4**branches) ** (40 * 32) < 1e-30
 
 
-def test_the_callers_leave_the_random_numbers_of_others_alone():
+def test_callers_do_not_change_the_global_random_state():
     torch.manual_seed(3)
     expected = torch.rand(4)
     torch.manual_seed(3)
@@ -693,7 +699,7 @@ def test_the_callers_leave_the_random_numbers_of_others_alone():
 
 
 @pytest.mark.parametrize("target", BLOCKS)
-def test_pytorch_s_own_layer_is_no_answer(target):
+def test_pytorchs_own_layer_is_not_accepted(target):
     kind = getattr(nn, f"Transformer{target.split('.')[1].replace('Block', 'Layer')}")
 
     def answer(d_model, n_heads, d_ff=None, pre_norm=True, dropout=0.0):
@@ -703,7 +709,7 @@ def test_pytorch_s_own_layer_is_no_answer(target):
     assert not verdict.earned
 
 
-def test_every_wrong_block_is_told_by_its_name_on_another_seed():
+def test_every_wrong_block_is_named_on_another_seed():
     """A sample: the rest is in test_diagnosis.py."""
     exercise = exercises()["transformer.EncoderBlock"]
     for mistake in exercise.mistakes[2:27:6]:
@@ -757,9 +763,9 @@ class FeedForwardBetween(DecoderBlock):
         (FeedForwardBetween, "self-attention, feed-forward, cross-attention"),
     ],
 )
-def test_branches_are_told_in_the_order_written(answer, written):
-    told = examine("transformer.DecoderBlock", answer, seed=5).diagnosis
-    assert told.explanation == (
+def test_branches_are_named_in_the_order_written(answer, written):
+    diagnosis = examine("transformer.DecoderBlock", answer, seed=5).diagnosis
+    assert diagnosis.explanation == (
         f"You take the branches in the order {written}. "
         "It is self-attention, cross-attention, feed-forward."
     )

@@ -61,8 +61,8 @@ def patchify_by_convolution(images, patch):
     if H % patch or W % patch:
         raise ValueError("no")
     kernels = torch.eye(c * patch**2, dtype=images.dtype).reshape(-1, c, patch, patch)
-    found = F.conv2d(images.reshape(-1, c, H, W), kernels, stride=patch)
-    return found.flatten(-2).mT.reshape(*batch, -1, c * patch**2)
+    patches = F.conv2d(images.reshape(-1, c, H, W), kernels, stride=patch)
+    return patches.flatten(-2).mT.reshape(*batch, -1, c * patch**2)
 
 
 def patchify_by_index(images, patch):
@@ -80,8 +80,8 @@ def unpatchify_by_loops(patches, patch, height, width):
     images = torch.zeros(*batch, p // patch**2, height, width, dtype=patches.dtype)
     for i in range(n):
         r, s = divmod(i, width // patch)
-        one = patches[..., i, :].reshape(*batch, -1, patch, patch)
-        images[..., r * patch : (r + 1) * patch, s * patch : (s + 1) * patch] = one
+        patch_pixels = patches[..., i, :].reshape(*batch, -1, patch, patch)
+        images[..., r * patch : (r + 1) * patch, s * patch : (s + 1) * patch] = patch_pixels
     return images
 
 
@@ -150,16 +150,16 @@ def windows_by_splitting(x, window):
 
 def embed_by_loops(images, patch, weight, bias, class_token, positions):
     tokens = [class_token.expand(*images.shape[:-3], -1) + positions[0]]
-    for i, one in enumerate(patchify_by_loops(images, patch).unbind(-2)):
-        tokens.append(one @ weight + bias + positions[i + 1])
+    for i, patch_pixels in enumerate(patchify_by_loops(images, patch).unbind(-2)):
+        tokens.append(patch_pixels @ weight + bias + positions[i + 1])
     return torch.stack(tokens, dim=-2)
 
 
 def embed_by_convolution(images, patch, weight, bias, class_token, positions):
     *batch, c, H, W = images.shape
     kernels = weight.T.reshape(-1, c, patch, patch)
-    found = F.conv2d(images.reshape(-1, c, H, W), kernels, bias, stride=patch)
-    tokens = found.flatten(-2).mT.reshape(*batch, -1, weight.shape[1])
+    embedded = F.conv2d(images.reshape(-1, c, H, W), kernels, bias, stride=patch)
+    tokens = embedded.flatten(-2).mT.reshape(*batch, -1, weight.shape[1])
     first = class_token.repeat(*batch, 1, 1)
     return torch.cat([first, tokens], -2) + positions
 
@@ -168,9 +168,9 @@ def embed_by_einsum(images, patch, weight, bias, class_token, positions):
     W = weight.unflatten(0, (-1, patch, patch))
     x = images.unflatten(-1, (-1, patch)).unflatten(-3, (-1, patch))
     tokens = torch.einsum("...crpsq,cpqd->...rsd", x, W).flatten(-3, -2)
-    whole = F.pad(tokens, (0, 0, 1, 0)) + positions
+    with_positions = F.pad(tokens, (0, 0, 1, 0)) + positions
     extra = torch.cat([class_token[None], bias.expand(len(positions) - 1, -1)])
-    return whole + extra
+    return with_positions + extra
 
 
 def embed_with_linear(images, patch, weight, bias, class_token, positions):
@@ -283,7 +283,7 @@ def test_windows_are_blocks_of_the_grid_and_can_be_put_back(shape):
     assert torch.equal(window_merge(windows, window, height, width), x)
 
 
-def test_tokens_of_an_image():
+def test_tokens_of_an_image_are_patches_and_a_class_token():
     images, weight, bias = torch.randn(2, 3, 4, 6), torch.randn(12, 5), torch.randn(5)
     first, positions = torch.randn(5), torch.randn(7, 5)
     tokens = embed_image(images, 2, weight, bias, first, positions)
@@ -293,7 +293,7 @@ def test_tokens_of_an_image():
     torch.testing.assert_close(tokens[1, 5], patch @ weight + bias + positions[5])
 
 
-def test_shares_of_attention_over_the_image():
+def test_shares_of_attention_leave_out_the_class_token():
     weights = torch.tensor([0.5, 0.1, 0.2, 0.1, 0.1, 0.0, 0.0])
     shares = attention_on_image(weights, 2, 3)
     torch.testing.assert_close(shares, torch.tensor([[0.2, 0.4, 0.2], [0.2, 0.0, 0.0]]))
@@ -302,7 +302,7 @@ def test_shares_of_attention_over_the_image():
 def test_the_classifier_is_that_of_transformers():
     transformers = pytest.importorskip("transformers")
     torch.manual_seed(0)
-    theirs = transformers.ViTForImageClassification(
+    library_model = transformers.ViTForImageClassification(
         transformers.ViTConfig(
             hidden_size=12, num_hidden_layers=2, num_attention_heads=3, intermediate_size=48,
             image_size=6, patch_size=2, num_channels=3, num_labels=5,
@@ -310,17 +310,17 @@ def test_the_classifier_is_that_of_transformers():
         )
     ).eval()  # fmt: skip
     with torch.no_grad():
-        for parameter in theirs.parameters():
+        for parameter in library_model.parameters():
             parameter += 0.3 * torch.randn_like(parameter)
-    ours = VisionTransformer.from_huggingface(theirs)
+    model = VisionTransformer.from_huggingface(library_model)
     images = torch.randn(4, 3, 6, 6)
     with torch.no_grad():
-        expected = theirs(images).logits
+        expected = library_model(images).logits
         assert expected.std() > 0.1
-        torch.testing.assert_close(ours(images), expected, atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(model(images), expected, atol=1e-5, rtol=1e-5)
 
 
-def test_maps_of_all_layers_and_heads():
+def test_maps_of_all_layers_and_heads_are_returned():
     model = VisionTransformer(8, 2, 1, 10, 12, 3, 2)
     maps = model.weights(torch.randn(5, 1, 8, 8))
     assert maps.shape == (5, 2, 3, 17, 17)

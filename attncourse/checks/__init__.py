@@ -108,7 +108,7 @@ def check(target: str, implementation: Callable, variant: str = "") -> None:
         last_verdicts[target] = verdict
     displayed = verdict_display.show_verdict(verdict)
     if not verdict.passed:
-        raise CheckFailed(verdict, displayed, verdict_display.said) from None
+        raise CheckFailed(verdict, displayed, verdict_display.first_line) from None
     if not displayed:
         write_line(str(verdict), sys.stdout)
 
@@ -171,12 +171,12 @@ def examine_exercise(
             grader.verdicts.append(verdict)
         return verdict
 
-    def is_right(other: Exercise, answer: Callable) -> bool:
+    def is_right(other_exercise: Exercise, answer: Callable) -> bool:
         """True if the answer to another exercise of the chapter can be judged, and passes."""
-        answer = settled_answer(other, answer, chapter_exercises)
-        if why_unjudged(other, answer, chapter_exercises) is not None:
+        answer = settled_answer(other_exercise, answer, chapter_exercises)
+        if why_unjudged(other_exercise, answer, chapter_exercises) is not None:
             return False
-        return judging.passes_fresh_cases(other, answer)
+        return judging.passes_fresh_cases(other_exercise, answer)
 
     @cache
     def wrong_answers_called() -> tuple[Exercise, ...]:
@@ -251,9 +251,11 @@ def bank_of(stem: str, module: str = "") -> Any:
     except ModuleNotFoundError as missing:
         if missing.name not in BROUGHT_BY:
             raise
-        number, way = STEMS.index(stem) + 1, BROUGHT_BY[missing.name]
-        said = f"chapter {number} takes {missing.name}, which is not installed: {way}"
-        raise ModuleNotFoundError(said, name=missing.name) from None
+        number, how_to_install = STEMS.index(stem) + 1, BROUGHT_BY[missing.name]
+        sentence = (
+            f"chapter {number} takes {missing.name}, which is not installed: {how_to_install}"
+        )
+        raise ModuleNotFoundError(sentence, name=missing.name) from None
 
 
 def find_exercise(target: str, variant: str = "") -> Exercise:
@@ -266,8 +268,8 @@ def find_exercise(target: str, variant: str = "") -> Exercise:
         for exercise in chapter(stem):
             if exercise.target == target:
                 return find_variant(exercise, variant) if variant else exercise
-    near = difflib.get_close_matches(str(target), exercises(), n=3, cutoff=0.4)
-    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+    similar_targets = difflib.get_close_matches(str(target), exercises(), n=3, cutoff=0.4)
+    hint = f"; did you mean {' or '.join(map(repr, similar_targets))}?" if similar_targets else ""
     raise ValueError(f"no exercise is called {target!r}{hint}")
 
 
@@ -276,11 +278,11 @@ def find_variant(exercise: Exercise, name: str) -> Exercise:
     """Return the exercise in the variant of this name; ``ValueError`` names those that exist."""
     from attncourse.checks.variants.variant import exercise_in_variant
 
-    known = [v for v in variants_of(exercise.stem) if exercise.name in v.adapters]
-    for variant in known:
+    variants = [v for v in variants_of(exercise.stem) if exercise.name in v.adapters]
+    for variant in variants:
         if variant.name == name:
             return exercise_in_variant(exercise, variant)
-    has = f"it has {', '.join(v.name for v in known)}" if known else "it has none"
+    has = f"it has {', '.join(v.name for v in variants)}" if variants else "it has none"
     raise ValueError(f"{exercise.target} has no variant {name!r}; {has}")
 
 

@@ -46,19 +46,19 @@ def why_unjudged(
     ``graded`` is True for a grader, who runs all cells in order, so that only whether the answer
     can be called is asked.
     """
-    here = None if graded else cells_here()
+    cell_runs = None if graded else cells_here()
     name = exercise.name
-    if here is not None:
-        is_current = implementation is here.names.get(name, NOT_THERE)
-        if is_current and (why := here.why_unjudged(name, implementation)):
+    if cell_runs is not None:
+        is_current = implementation is cell_runs.names.get(name, NOT_THERE)
+        if is_current and (why := cell_runs.why_unjudged(name, implementation)):
             return why
-        if said := why_unavailable(exercise.stem, implementation, here.may_have_written):
-            return Unjudged(said, WRITE_IN_CELL_HINT)
-        for other, value in names_used(implementation, chapter_exercises).items():
+        if sentence := why_unavailable(exercise.stem, implementation, cell_runs.may_have_written):
+            return Unjudged(sentence, WRITE_IN_CELL_HINT)
+        for other_name, value in names_used(implementation, chapter_exercises).items():
             if (
-                why := here.why_unjudged(other, value)
+                why := cell_runs.why_unjudged(other_name, value)
                 if functions_of(value)
-                else here.why_gone(other)
+                else cell_runs.why_gone(other_name)
             ):
                 return Unjudged(f"{why.why} (`{name}` calls it)", why.to_do)
     if callable(implementation):
@@ -76,43 +76,45 @@ def settled_answer(
     If it comes from this package, its cell runs once more without the package; the value that this
     gives, if any, is the answer. In a script the answer comes back as it is.
     """
-    here = cells_here()
-    if here is None or implementation is not here.names.get(exercise.name, NOT_THERE):
+    cell_runs = cells_here()
+    if cell_runs is None or implementation is not cell_runs.names.get(exercise.name, NOT_THERE):
         return implementation
     with muted():
         # The answer's own cell first: what it makes now says which names it reads.
-        settle_name(exercise.name, exercise.stem, here)
-        implementation = here.names.get(exercise.name, NOT_THERE)
+        settle_name(exercise.name, exercise.stem, cell_runs)
+        implementation = cell_runs.names.get(exercise.name, NOT_THERE)
         for name in names_used(implementation, chapter_exercises):
-            settle_name(name, exercise.stem, here)
+            settle_name(name, exercise.stem, cell_runs)
     return implementation
 
 
-def settle_name(name: str, stem: str, here: CellRuns) -> None:
+def settle_name(name: str, stem: str, cell_runs: CellRuns) -> None:
     """Set a notebook's name to what its cell makes for a grader; the cell may run once more.
 
     If the value comes from this package or from a file that a grader lacks, the cell runs without
     these. A value that can be graded then stays under the name, and the run gets a note on that.
     """
-    here.complete_newest(name)
-    value = here.names.get(name, NOT_THERE)
-    if value is NOT_THERE or not (said := why_unavailable(stem, value, here.may_have_written)):
+    cell_runs.complete_newest(name)
+    value = cell_runs.names.get(name, NOT_THERE)
+    if value is NOT_THERE or not (
+        sentence := why_unavailable(stem, value, cell_runs.may_have_written)
+    ):
         return
     with block_own_solutions(stem):
-        run = here.run_again(name)
-    if run and not why_unavailable(stem, here.names[name], here.may_have_written):
-        run.note = f"{said}; what its cell defines without it was judged"
+        run = cell_runs.run_again(name)
+    if run and not why_unavailable(stem, cell_runs.names[name], cell_runs.may_have_written):
+        run.note = f"{sentence}; what its cell defines without it was judged"
 
 
 def note_on_rerun(
     exercise: Exercise, implementation: Any, chapter_exercises: ChapterExercises
 ) -> str:
     """Return the notes on runs that gave an answer, and names it reads, in another way; else ""."""
-    here = cells_here()
-    if here is None or implementation is not here.names.get(exercise.name, NOT_THERE):
+    cell_runs = cells_here()
+    if cell_runs is None or implementation is not cell_runs.names.get(exercise.name, NOT_THERE):
         return ""
     names = [exercise.name, *names_used(implementation, chapter_exercises)]
-    return "; ".join(dict.fromkeys(filter(None, map(here.note, names))))
+    return "; ".join(dict.fromkeys(filter(None, map(cell_runs.note, names))))
 
 
 def names_used(implementation: Any, chapter_exercises: ChapterExercises) -> dict[str, Any]:
@@ -120,13 +122,11 @@ def names_used(implementation: Any, chapter_exercises: ChapterExercises) -> dict
 
     The chapter's exercises are left out. Empty where the answer is not from this notebook.
     """
-    here, names, exercise_names = (
-        cells_here(),
-        namespace_of(implementation),
-        {e.name for e in chapter_exercises},
-    )
-    if here is None or names is not here.names:
+    cell_runs = cells_here()
+    names = namespace_of(implementation)
+    if cell_runs is None or names is not cell_runs.names:
         return {}
+    exercise_names = {e.name for e in chapter_exercises}
     return {
         name: names[name]
         for name in names_called(implementation, names, exercise_names) - exercise_names
@@ -139,11 +139,15 @@ def hide_ungraded_names(
 ) -> Iterator[None]:
     """Hide, inside the ``with`` block, names that an answer reads and a grader's machine lacks."""
     values = names_used(implementation, chapter_exercises)
-    here = cells_here()
+    cell_runs = cells_here()
     # In a script nothing is known of cells, and every file counts as one that was written.
-    writes = here.may_have_written if here else lambda file: True
-    said = {name: why_unavailable(exercise.stem, value, writes) for name, value in values.items()}
-    with hide_names(namespace_of(implementation), {n: text for n, text in said.items() if text}):
+    writes = cell_runs.may_have_written if cell_runs else lambda file: True
+    sentences = {
+        name: why_unavailable(exercise.stem, value, writes) for name, value in values.items()
+    }
+    with hide_names(
+        namespace_of(implementation), {n: text for n, text in sentences.items() if text}
+    ):
         yield
 
 
@@ -152,9 +156,9 @@ def why_other_than_graded(exercise: Exercise, implementation: Any) -> Unjudged |
 
     Graded is what the notebook holds under the exercise's name. In a script every answer is judged.
     """
-    here = cells_here()
+    cell_runs = cells_here()
     name = exercise.name
-    if here is None or implementation is here.names.get(name, NOT_THERE):
+    if cell_runs is None or implementation is cell_runs.names.get(name, NOT_THERE):
         return None
     why = f"what is graded is `{name}`, and this check was given something else"
     return Unjudged(why, f"Call your answer `{name}`, run its cell, then check that.")
@@ -194,25 +198,25 @@ def judged_with_name_put_back(
     A statement is blamed if the answer earns more with the name's earlier value; if none is,
     ``wrong`` comes back as it is.
     """
-    here = cells_here()
+    cell_runs = cells_here()
     names = namespace_of(implementation)
-    if here is None or names is not here.names:
+    if cell_runs is None or names is not cell_runs.names:
         return wrong
     # Sorted, since the first name that helps is told: a set has another order in every process.
     for name in sorted(names_called(implementation, names, set())):
-        taken = here.binding_of(name) or star_import_taking(name, here)
-        if taken is None or isinstance(names[name], types.FunctionType | type | types.ModuleType):
+        binding = cell_runs.binding_of(name) or star_import_taking(name, cell_runs)
+        if binding is None or isinstance(names[name], types.FunctionType | type | types.ModuleType):
             continue
-        starred = built_ins_overwritten(taken[1].node)
+        starred = built_ins_overwritten(binding[1].node)
         if starred:  # all names that it took are put back together: the answer may read several
             candidates = iter([{n: getattr(builtins, n) for n in starred if n in names}])
         else:
-            candidates = ({name: value} for value in earlier_values(name, here, taken))
+            candidates = ({name: value} for value in earlier_values(name, cell_runs, binding))
         for earlier in candidates:
             with exchange_names(names, earlier):
                 mended = judge(implementation)
             if mended.passed or mended.earned > wrong.earned:
-                return verdict_on_taken_name(wrong, mended, name, taken)
+                return verdict_on_taken_name(wrong, mended, name, binding)
     return wrong
 
 
@@ -242,9 +246,9 @@ def taken_name_mistake(name: str, statement: str, place: str) -> Mistake:
     )
 
 
-def star_import_taking(name: str, here: CellRuns) -> tuple[CellRun, Statement] | None:
+def star_import_taking(name: str, cell_runs: CellRuns) -> tuple[CellRun, Statement] | None:
     """Return the newest ``from … import *`` that overwrote a built-in, with its run; or None."""
-    for run in reversed(here.runs):
+    for run in reversed(cell_runs.runs):
         for statement in reversed(run.statements):
             if name in built_ins_overwritten(statement.node):
                 return run, statement
@@ -265,21 +269,24 @@ def built_ins_overwritten(node: ast.stmt) -> set[str]:
     return {n for n in names if hasattr(builtins, n)}
 
 
-def earlier_values(name: str, here: CellRuns, taken: tuple[CellRun, Statement]) -> Iterator[Any]:
+def earlier_values(
+    name: str, cell_runs: CellRuns, taken: tuple[CellRun, Statement]
+) -> Iterator[Any]:
     """Yield the value that a name had before a statement took it, if one can be found.
 
     It is what the newest earlier import or definition gives when it is executed again; where there
     is none, the built-in of that name.
     """
     run, statement = taken
-    for earlier in reversed(here.runs[: here.runs.index(run) + 1]):
+    for earlier in reversed(cell_runs.runs[: cell_runs.runs.index(run) + 1]):
         for candidate in reversed(earlier.statements):
             if (
                 candidate is not statement
                 and name in candidate.stores
                 and isinstance(candidate.node, BINDING_STATEMENTS)
             ):
-                namespace = dict(here.names)  # a copy: the notebook's own names stay as they are
+                # A copy: the notebook's own names stay as they are.
+                namespace = dict(cell_runs.names)
                 try:
                     exec(compile(ast.Module([candidate.node], []), "<cell>", "exec"), namespace)
                 except Exception:  # a file that is gone, a base that has changed

@@ -110,13 +110,13 @@ def composition(build: Callable) -> Callable:
     """
     signature = inspect.signature(build)
     # The name of ``**options``, under which ``bind`` puts what is no named parameter.
-    rest = next((p.name for p in signature.parameters.values() if p.kind is p.VAR_KEYWORD), "")
+    catch_all = next((p.name for p in signature.parameters.values() if p.kind is p.VAR_KEYWORD), "")
 
     @wraps(build)
     def compose(*args, **options):
         """Return the implementation made of these options, which it keeps."""
         chosen = dict(signature.bind(*args, **options).arguments)
-        chosen |= chosen.pop(rest, {})
+        chosen |= chosen.pop(catch_all, {})
         implementation = build(**chosen)
         implementation.attncourse_parts = Composed(compose, chosen)
         return implementation

@@ -229,8 +229,8 @@ def is_one_slip(exercise: Exercise, finding: Finding, trials: tuple[Trial, ...],
     has no code in which to look for one, and gives the same points.
     """
     is_known = finding.in_form or finding.in_branch or finding.mistake in exercise.mistakes
-    known = finding.all and is_known
-    return known and answers_something(exercise, trials, seed)
+    is_all_known = finding.all and is_known
+    return is_all_known and answers_something(exercise, trials, seed)
 
 
 def are_two_slips(
@@ -291,8 +291,8 @@ def returns_argument_or_constant(exercise: Exercise, trials: tuple[Trial, ...], 
     ]
     return any(
         all(
-            same_outcome(trial.outcome, other.outcome)
-            for trial, other in zip(trials, trials_of(exercise, answer, seed), strict=True)
+            same_outcome(trial.outcome, empty_trial.outcome)
+            for trial, empty_trial in zip(trials, trials_of(exercise, answer, seed), strict=True)
         )
         for answer in empty_answers
     )
@@ -331,15 +331,15 @@ def criteria_paid_once(criteria: tuple[CriterionVerdict, ...]) -> tuple[Criterio
     half of theirs, rounded down, which the first of them use up. One that ``waits`` for a right
     value holds. All others stay as they are.
     """
-    left = sum(c.possible for c in criteria if c.follows) // 2
+    points_left = sum(c.possible for c in criteria if c.follows) // 2
     paid = []
     for criterion in criteria:
         if criterion.waits:
             full = criterion.possible
             criterion = CriterionVerdict(criterion.name, passed=True, earned=full, possible=full)
         elif criterion.follows:
-            earned = min(criterion.possible, left)
-            left -= earned
+            earned = min(criterion.possible, points_left)
+            points_left -= earned
             criterion = replace(criterion, earned=earned)
         paid.append(criterion)
     return tuple(paid)
@@ -353,10 +353,12 @@ def criteria_beside_error(
     ``with_error`` are the criteria of an answer that has the latter alone: what fails there is lost
     here, too. For the others the slip is paid for once. So both earn no more than either alone.
     """
-    lost = {c.name for c in with_error if not c.passed}
-    failed = [c for c in criteria if not c.passed and not c.waits and c.name not in lost]
+    lost_names = {c.name for c in with_error if not c.passed}
+    failed = [c for c in criteria if not c.passed and not c.waits and c.name not in lost_names]
     marked = tuple(replace(c, follows=c in failed[1:]) for c in criteria)
-    others = {c.name: c for c in criteria_paid_once(tuple(c for c in marked if c.name not in lost))}
+    others = {
+        c.name: c for c in criteria_paid_once(tuple(c for c in marked if c.name not in lost_names))
+    }
     return tuple(others.get(c.name, c) for c in marked)
 
 
@@ -369,13 +371,15 @@ def criteria_with_two_slips(
     show the other one. All other failing criteria follow.
     """
     failed = [c.name for c in criteria if not c.passed and not c.waits]
-    shown: set[str] = set()
+    mistakes_shown: set[str] = set()
     for trials in finding.alone:
         broken = {c.name for c in judge_criteria(exercise, trials) if not c.passed}
-        first_broken = next((name for name in failed if name in broken - shown), None)
+        first_broken = next((name for name in failed if name in broken - mistakes_shown), None)
         if first_broken is not None:
-            shown.add(first_broken)
-    return tuple(replace(c, follows=c.name in failed and c.name not in shown) for c in criteria)
+            mistakes_shown.add(first_broken)
+    return tuple(
+        replace(c, follows=c.name in failed and c.name not in mistakes_shown) for c in criteria
+    )
 
 
 def criteria_with_consequences(
@@ -463,8 +467,8 @@ def failing_trials(criterion: Criterion, trials: tuple[Trial, ...]) -> Iterator[
 def problem_of(criterion: Criterion, trial: Trial) -> Problem:
     """Return what is wrong in a trial that fails a criterion; ``ValueError`` for a right one."""
     if criterion.unchanged:
-        said = f"changed its argument {trial.outcome.mutated} in place: work on a copy"
-        return Problem("value", said)
+        sentence = f"changed its argument {trial.outcome.mutated} in place: work on a copy"
+        return Problem("value", sentence)
     if trial.problem is None:
         raise ValueError(f"nothing is wrong in this trial of {criterion.name}")
     return trial.problem
@@ -475,8 +479,8 @@ def problem_of(criterion: Criterion, trial: Trial) -> Problem:
 
 def call_head(exercise: Exercise, case: Case) -> str:
     """Return the call as a student would write it, arrays by name, with the case's note."""
-    named = named_arguments(exercise, case)
-    inline = [n if is_array(v) else f"{n}={value_as_typed(v)}" for n, v in named]
+    arguments = named_arguments(exercise, case)
+    inline = [n if is_array(v) else f"{n}={value_as_typed(v)}" for n, v in arguments]
     note = f" ({case.note})" if case.note else ""
     return (case.shown or f"{exercise.name}({', '.join(inline)})") + note
 
@@ -508,16 +512,18 @@ def name_with_shape(name: str, array: np.ndarray) -> str:
     return f"{name} of shape {array.shape}{kind}"
 
 
-def unusual_dtype(exercise: Exercise, case: Case, said: str) -> str:
+def unusual_dtype(exercise: Exercise, case: Case, named_in: str) -> str:
     """Return ", in <dtype>" for dtypes that the numbers shown would not get when typed in; or "".
 
-    In torch that is float64, in NumPy float32. A dtype named in ``said`` is not named again.
+    In torch that is float64, in NumPy float32. A dtype named in ``named_in`` is not named again.
     """
     arrays = [value for _, value in named_arguments(exercise, case) if is_array(value)]
     usual_by_dtype = {
         dtype_name(v): default_float_dtype(v) for v in arrays if "float" in dtype_name(v)
     }
-    unusual = [name for name, usual in usual_by_dtype.items() if name != usual and name not in said]
+    unusual = [
+        name for name, usual in usual_by_dtype.items() if name != usual and name not in named_in
+    ]
     return f", in {' and '.join(unusual)}" if unusual else ""
 
 
@@ -577,9 +583,11 @@ def smallest_example(exercise: Exercise, trials: tuple[Trial, ...]) -> str:
         lines.append(", ".join(first_lines(sizes)))
     problem = problem_of(criterion, trial)
     results = (trial.outcome.value, trial.expected.value)
-    got, want = (array_in_a_line(a) if (a := number_array(v)) is not None else "" for v in results)
-    if problem.detail and got and want and got != want:
-        lines += [f"returned {got}", f"expected {want}"]
+    returned, expected = (
+        array_in_a_line(a) if (a := number_array(v)) is not None else "" for v in results
+    )
+    if problem.detail and returned and expected and returned != expected:
+        lines += [f"returned {returned}", f"expected {expected}"]
     else:
         lines.append(problem.said)
     return "\n".join(lines)
@@ -608,10 +616,15 @@ def first_picture(trials: tuple[Trial, ...]) -> Picture | None:
     """Return the first wrong matrix beside the right one, small enough to draw; None without."""
     for trial in trials:
         if trial.wrong and trial.outcome.kind == "value" and trial.case.raises is None:
-            got, want = number_array(trial.outcome.value), number_array(trial.expected.value)
-            if got is None or want is None:
+            returned, expected = (
+                number_array(trial.outcome.value),
+                number_array(trial.expected.value),
+            )
+            if returned is None or expected is None:
                 continue
-            drawable = all(a.ndim == 2 and max(a.shape) <= MAX_PICTURE_ROWS for a in (got, want))
-            if drawable and want.size > 1:
-                return Picture(got, want)
+            drawable = all(
+                a.ndim == 2 and max(a.shape) <= MAX_PICTURE_ROWS for a in (returned, expected)
+            )
+            if drawable and expected.size > 1:
+                return Picture(returned, expected)
     return None

@@ -52,8 +52,8 @@ def judged_with_references(
         lend_functions(references.values()),
     ):
         verdict = judge(implementation)
-    same = (verdict.earned, verdict.in_short) == (wrong.earned, wrong.in_short)
-    if same or verdict.earned < wrong.earned:
+    is_same_verdict = (verdict.earned, verdict.in_short) == (wrong.earned, wrong.in_short)
+    if is_same_verdict or verdict.earned < wrong.earned:
         return wrong
     return replace(verdict, given=tuple(references))
 

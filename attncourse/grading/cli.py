@@ -158,12 +158,12 @@ def progress(
     from attncourse.grading.student.progress import folder_progress as progress_in
     from attncourse.grading.student.progress import progress_table, summary
 
-    aside = Console(stderr=True, soft_wrap=True)
-    with ending_at_ctrl_c("nothing was changed"), aside.status("reading …"):
-        progress_found = progress_in(folder, Limits.of(timeout), step_printer(aside))
-    Console().print(progress_table(progress_found))
-    print_lines(summary(progress_found))
-    for reason in progress_found.left_out:
+    error_console = Console(stderr=True, soft_wrap=True)
+    with ending_at_ctrl_c("nothing was changed"), error_console.status("reading …"):
+        progress_of_folder = progress_in(folder, Limits.of(timeout), step_printer(error_console))
+    Console().print(progress_table(progress_of_folder))
+    print_lines(summary(progress_of_folder))
+    for reason in progress_of_folder.left_out:
         print_remark(f"not counted: {reason}")
 
 
@@ -184,10 +184,10 @@ def practise(
     from attncourse.grading.student.practise import write_practice
 
     with ending_at_ctrl_c("nothing was written"):
-        made = write_practice(chapter, number, seed, folder, output)
-    for remark in made.remarks:
+        written = write_practice(chapter, number, seed, folder, output)
+    for remark in written.remarks:
         print_remark(remark)
-    print_lines(f"{made.path} written: {count(made.drills, 'function')} to mend")
+    print_lines(f"{written.path} written: {count(written.drills, 'function')} to mend")
 
 
 @app.command()
@@ -201,15 +201,15 @@ def assemble(
 
     from attncourse.grading.student.assemble import assemble_package as make
 
-    aside = Console(stderr=True, soft_wrap=True)
-    with ending_at_ctrl_c("nothing was written"), aside.status("judging …"):
-        made = make(
+    error_console = Console(stderr=True, soft_wrap=True)
+    with ending_at_ctrl_c("nothing was written"), error_console.status("judging …"):
+        assembled = make(
             notebooks,
             output,
             Limits.of(timeout),
-            step_printer(aside),
+            step_printer(error_console),
         )
-    print_lines(str(made))
+    print_lines(str(assembled))
 
 
 @app.command()
@@ -230,9 +230,9 @@ def milestone(
     place = picture or Path(f"{name}.png")
     try:
         with ending_at_ctrl_c("nothing was drawn"):
-            made = find_milestone(name)
-            require_answers(made, ask)
-            outcome = run_milestone(made, read_parts(parts))
+            chosen_milestone = find_milestone(name)
+            require_answers(chosen_milestone, ask)
+            outcome = run_milestone(chosen_milestone, read_parts(parts))
             print(outcome)
             if outcome.passed:
                 talk(outcome, ask)
@@ -371,11 +371,11 @@ def collect(
     from attncourse.grading.collect.collected_table import closing_lines, collected_table
 
     with ending_at_ctrl_c("what was collected stays, and the same command goes on"):
-        made = collect_files(course, assignment, files, roster, db, groups, trust)
-    if shown := collected_table(made, assignment):
-        Console().print(shown)
-    print_lines("\n".join(closing_lines(made, assignment)))
-    raise typer.Exit(1 if made.left else 0)
+        collected = collect_files(course, assignment, files, roster, db, groups, trust)
+    if table := collected_table(collected, assignment):
+        Console().print(table)
+    print_lines("\n".join(closing_lines(collected, assignment)))
+    raise typer.Exit(1 if collected.left else 0)
 
 
 @app.command()
@@ -443,8 +443,8 @@ def new_term(
     from attncourse.grading.term.moving import begin_term
 
     place, varied = begin_term(course, name, db)
-    said = shlex.quote(str(place))
-    print(f"the term is in {place}: attncourse report ASSIGNMENT --course {said} reads it")
+    quoted_place = shlex.quote(str(place))
+    print(f"the term is in {place}: attncourse report ASSIGNMENT --course {quoted_place} reads it")
     for assignment, variant in varied.items():
         print(
             f"exercises/{assignment} is still in the variant {variant}, and {PUBLISHED} is asked "
@@ -475,16 +475,16 @@ def extend(
     from attncourse.grading.gradebook.submissions import grant_extension as give
     from attncourse.grading.gradebook.submissions import require_student
 
-    known = folders_in(course / "solutions")
-    names = one_or_all(assignment, everything, lambda: known)
+    assignments = folders_in(course / "solutions")
+    names = one_or_all(assignment, everything, lambda: assignments)
     for name in names:
-        require_known(name, known)
+        require_known(name, assignments)
     book = find_gradebook(course, db)
     more = f"{count(days, 'day')} more" if days else "no more time than others"
-    who, students = f"{student} has", [student]
+    subject, students = f"{student} has", [student]
     if student.lower().endswith(".csv"):
         students = ids_listed(course, Path(student), db)
-        who = f"each of the {count(len(students), 'student')} of {student} has"
+        subject = f"each of the {count(len(students), 'student')} of {student} has"
     for person in students:  # before anybody's is changed
         require_student(book, person)
     for name in names:
@@ -494,7 +494,7 @@ def extend(
         until = (
             f"until {shown_in(zone_of(book.config), due)}" if due else "and it has no due date yet"
         )
-        print(f"{who} {more} for {name}, {until}; next: attncourse grade {name}")
+        print(f"{subject} {more} for {name}, {until}; next: attncourse grade {name}")
 
 
 @app.command()
@@ -609,8 +609,8 @@ def report(
     from attncourse.grading.results.terminal import at_a_glance, wide_console
 
     summary = Summary(class_results(course, assignment, db, gradebook=False))
-    for said in summary.results.left_out:
-        print_remark(said)
+    for sentence in summary.results.left_out:
+        print_remark(sentence)
     if warm_up:
         print_warm_up(course, summary, html)
         return
@@ -622,10 +622,10 @@ def print_warm_up(course: Path, summary: "Summary", place: Path | None) -> None:
     """Write the page for the next lecture, and say where it is and what it lacks."""
     from attncourse.grading.results.warm_up import write_warm_up
 
-    made = write_warm_up(course, summary, place)
-    if made.without:
-        print_remark(f"frequent, and without a drill: {'; '.join(made.without)}")
-    print_lines(f"warm-up: {made.path}, {count(made.drills, 'drill')}")
+    page = write_warm_up(course, summary, place)
+    if page.without:
+        print_remark(f"frequent, and without a drill: {'; '.join(page.without)}")
+    print_lines(f"warm-up: {page.path}, {count(page.drills, 'drill')}")
 
 
 @app.command()
@@ -642,10 +642,10 @@ def feedback(
     from attncourse.grading.feedback.command import give_feedback
 
     with ending_at_ctrl_c("some pages may be written"):
-        done = give_feedback(course, assignment, student, db=db, download=download)
-    for remark in done.remarks:
+        output = give_feedback(course, assignment, student, db=db, download=download)
+    for remark in output.remarks:
         print_remark(remark)
-    print("\n".join(done.lines))
+    print("\n".join(output.lines))
 
 
 @app.command()
@@ -690,7 +690,7 @@ def export(
             raise UserError("an autograder is for one assignment: name it")
         print(f"{write_bundle(course, assignment, output)} written: upload it as the autograder")
         return
-    done = write_export(
+    exported = write_export(
         course,
         assignment,
         form,
@@ -701,9 +701,9 @@ def export(
         identifier=identifier,
         trust=trust,
     )
-    for remark in done.remarks:
+    for remark in exported.remarks:
         print_remark(remark)
-    print(f"{done.number} written to {done.path}")
+    print(f"{exported.number} written to {exported.path}")
 
 
 def write_late_days(course: Path, allowed: float, output: Path | None, db: str | None) -> None:

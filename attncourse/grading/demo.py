@@ -62,8 +62,8 @@ def remove_demo_course(folder: Path) -> None:
     """Remove a course that an earlier demo made; its students tell that it is one."""
     if not folder.exists():
         return
-    ours = all((folder / "submitted" / student).is_dir() for student in CLASS)
-    if not folder.is_dir() or (any(folder.iterdir()) and not ours):
+    is_demo = all((folder / "submitted" / student).is_dir() for student in CLASS)
+    if not folder.is_dir() or (any(folder.iterdir()) and not is_demo):
         raise UserError(f"{folder} holds something else than a demo: name another with --folder")
     shutil.rmtree(folder)
 

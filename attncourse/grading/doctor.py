@@ -18,7 +18,7 @@ PACKAGES = {"torch": "", "nbgrader": "pip install 'attncourse[grade]'"}
 
 def layer_table(layers: list[Layer]) -> Table:
     """Return a table with a row for each layer: whether it holds, what it is for, what to do."""
-    made = empty_table("layer", "here", "what it is for")
+    table = empty_table("layer", "here", "what it is for")
     for layer in layers:
         lines = [PROTECTS[layer.name]]
         if not layer.in_force:
@@ -26,22 +26,22 @@ def layer_table(layers: list[Layer]) -> Table:
             lines += [f"{part}: {text}" for part, text in details.items() if text]
         style = "green" if layer.in_force else "bold red" if layer.required else "yellow"
         state = "in force" if layer.in_force else "missing"
-        made.add_row(Text(layer.name), Text(state, style=style), Text("\n".join(lines)))
-    return made
+        table.add_row(Text(layer.name), Text(state, style=style), Text("\n".join(lines)))
+    return table
 
 
 def machine_table() -> Table:
     """Return a table of packages that grading uses, of cores, and of memory for each lane."""
-    made = Table(box=None, show_header=False, padding=(0, 1, 0, 1))
+    table = Table(box=None, show_header=False, padding=(0, 1, 0, 1))
     for name, remedy in PACKAGES.items():
         try:
             installed = metadata.version(name)
         except metadata.PackageNotFoundError:
             installed = f"missing{': ' if remedy else ''}{remedy}"
-        made.add_row(name, Text(installed))
-    made.add_row("cores", str(usable_cores()))
-    made.add_row("memory", Text(memory_line()))
-    return made
+        table.add_row(name, Text(installed))
+    table.add_row("cores", str(usable_cores()))
+    table.add_row("memory", Text(memory_line()))
+    return table
 
 
 def memory_line() -> str:

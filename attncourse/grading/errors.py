@@ -27,9 +27,8 @@ def missing_module_sentence(module: str) -> str:
     package = __name__.partition(".")[0]
     if top in ("", package):
         return ""
-    extra = extras_of_packages().get(
-        top.replace("_", "-").lower(), "grade"
-    )  # what its packages need is theirs
+    # A module that is in no extra is one that a package of the extra "grade" needs.
+    extra = extras_of_packages().get(top.replace("_", "-").lower(), "grade")
     return f"{top} is not installed: pip install '{package}{extra and f'[{extra}]'}'"
 
 

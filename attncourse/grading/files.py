@@ -36,15 +36,15 @@ def replace_bytes(path: Path, content: bytes, *, way_out: str = "") -> Path:
     The new one has the same temporary name at each run, so that what a killed run has left is
     replaced by the next. Of two that write the same file, one waits for the other.
     """
-    made = path.with_name(f".{path.name}.new")
+    new_file = path.with_name(f".{path.name}.new")
     if path.is_dir():
         raise UserError(f"{path} is a folder, and not a file{way_out}")
     with explained_file_errors(path, way_out):
         try:
-            file = locked_file(made)
+            file = locked_file(new_file)
         except FileNotFoundError:
             path.parent.mkdir(parents=True, exist_ok=True)
-            file = locked_file(made)
+            file = locked_file(new_file)
         with open(file, "wb") as new:
             try:
                 new.truncate()
@@ -52,23 +52,23 @@ def replace_bytes(path: Path, content: bytes, *, way_out: str = "") -> Path:
                 new.flush()
                 if fcntl is None:
                     new.close()
-                os.replace(made, path)
+                os.replace(new_file, path)
             except BaseException:
                 with suppress(OSError):
-                    made.unlink()
+                    new_file.unlink()
                 raise
     return path
 
 
 def zip_archive(files: Iterable[tuple[str, str | bytes, int]]) -> bytes:
     """Return the bytes of a zip archive of these (path, content, mode), equal for equal files."""
-    made = BytesIO()
-    with zipfile.ZipFile(made, "w") as archive:
+    archive_bytes = BytesIO()
+    with zipfile.ZipFile(archive_bytes, "w") as archive:
         for path, content, mode in files:
             info = zipfile.ZipInfo(path, (1980, 1, 1, 0, 0, 0))
             info.external_attr, info.compress_type = mode << 16, zipfile.ZIP_DEFLATED
             archive.writestr(info, content)
-    return made.getvalue()
+    return archive_bytes.getvalue()
 
 
 def locked_file(path: Path) -> int:

@@ -20,12 +20,13 @@ from attncourse.grading.judge.outcomes import verdict_from_row
 from attncourse.grading.report import Report, score_in_words
 from attncourse.grading.submission.notebook import Assignment, Cell, read_submission_cells
 from attncourse.grading.submission.parts import Part, as_released
-from attncourse.grading.submission.plan import Stand, lay_out
+from attncourse.grading.submission.plan import PlanEntry, lay_out
 from attncourse.grading.submission.questions import answer_lines, normalised_lines
 
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 # More than a person reads. Longer Markdown can keep what renders it busy for minutes.
 LONGEST, ROOM = 20_000, 200_000  # characters of a cell, and of all cells
+CHARS_BESIDE_SOURCE = 100  # that each cell counts in addition, so that empty ones are bounded, too
 FRAME = '<div class="attncourse-report tex2jax_ignore">{}</div>'  # in it, $ is no formula
 LOST_CELL_TEXT = "The submission has lost this cell."
 
@@ -41,15 +42,15 @@ def autograded_notebook(notebook: bytes, assignment: Assignment, report: Report)
     except Unreadable:
         cells = ()
     released = released_cells(assignment)
-    made = [cell_to_json(Cell(points_cell(report), code=False))]
+    cells_json = [cell_to_json(Cell(points_cell(report), code=False))]
     for cell in with_instructors_marks(
-        stands_that_fit(lay_out(cells, assignment)[0]), assignment, released
+        entries_that_fit(lay_out(cells, assignment)[0]), assignment, released
     ):
-        made.append(cell_to_json(cell, released.get(cell.grade_id)))
+        cells_json.append(cell_to_json(cell, released.get(cell.grade_id)))
         if cell.test:
-            made[-1]["outputs"] = test_outputs(cell, report)
+            cells_json[-1]["outputs"] = test_outputs(cell, report)
     content = {
-        "cells": [{"id": f"cell-{number}", **cell} for number, cell in enumerate(made)],
+        "cells": [{"id": f"cell-{number}", **cell} for number, cell in enumerate(cells_json)],
         "metadata": {"kernelspec": KERNEL, "attncourse": {"made_of": notebook_digest(notebook)}},
         "nbformat": 4,
         "nbformat_minor": 5,
@@ -84,27 +85,27 @@ def same_answers(before: str, now: str) -> frozenset[str]:
     return frozenset(name for name in old.keys() & new.keys() if old[name] == new[name])
 
 
-StandT = TypeVar("StandT", Part, Stand)
+EntryT = TypeVar("EntryT", Part, PlanEntry)
 
 
-def stands_that_fit(stands: Sequence[StandT]) -> list[StandT]:
+def entries_that_fit(entries: Sequence[EntryT]) -> list[EntryT]:
     """Return the cells of a plan, cut so that the student's together are of bounded length."""
     room, fitting = ROOM, []
-    for stand in stands:
-        if isinstance(stand, Cell):  # the instructor's
-            fitting.append(stand)
+    for entry in entries:
+        if isinstance(entry, Cell):  # the instructor's
+            fitting.append(entry)
         elif room > 0:
-            source = stand.cell.source
+            source = entry.cell.source
             shown = source[: min(LONGEST, room)]
-            room -= len(shown) + 100
+            room -= len(shown) + CHARS_BESIDE_SOURCE
             if shown != source:
                 shown += f"\n\n… and {len(source) - len(shown)} more characters"
-            fitting.append(replace(stand, cell=replace(stand.cell, source=shown)))
+            fitting.append(replace(entry, cell=replace(entry.cell, source=shown)))
     return fitting
 
 
 def with_instructors_marks(
-    stands: list[Stand], assignment: Assignment, released: dict[str, str]
+    entries: list[PlanEntry], assignment: Assignment, released: dict[str, str]
 ) -> list[Cell]:
     """Return cells that have the instructor's metadata alone; lost cells to score come last.
 
@@ -113,18 +114,18 @@ def with_instructors_marks(
     instructors = {c.grade_id: c for c in assignment.cells if c.grade_id and not c.test}
     texts = {c.source.strip() for c in assignment.cells if not c.code}
     chosen: dict[str, Cell] = {}
-    for cell in (stand.cell for stand in stands if isinstance(stand, Part)):
-        held = chosen.get(cell.grade_id)
-        if cell.grade_id in instructors and (held is None or is_untouched(held, released)):
+    for cell in (entry.cell for entry in entries if isinstance(entry, Part)):
+        earlier = chosen.get(cell.grade_id)
+        if cell.grade_id in instructors and (earlier is None or is_untouched(earlier, released)):
             chosen[cell.grade_id] = cell
     cells = []
-    for stand in stands:
-        if isinstance(stand, Cell):
-            cells.append(stand)
-        elif chosen.get(stand.cell.grade_id) is stand.cell:
-            cells.append(cell_with_answer(stand.cell, instructors[stand.cell.grade_id], released))
+    for entry in entries:
+        if isinstance(entry, Cell):
+            cells.append(entry)
+        elif chosen.get(entry.cell.grade_id) is entry.cell:
+            cells.append(cell_with_answer(entry.cell, instructors[entry.cell.grade_id], released))
         else:
-            cells.append(Cell(harmless_source(stand.cell, texts), code=stand.cell.code))
+            cells.append(Cell(harmless_source(entry.cell, texts), code=entry.cell.code))
     lost = [c for g, c in instructors.items() if g not in chosen and (c.grade or c.task)]
     return cells + [
         replace(cell, source=f"# {LOST_CELL_TEXT}" if cell.code else LOST_CELL_TEXT)
@@ -145,10 +146,10 @@ def cell_with_answer(cell: Cell, instructors_cell: Cell, released: dict[str, str
 
 def is_untouched(cell: Cell, released: dict[str, str]) -> bool:
     """True if an answer's cell is empty, or holds what was released, in whichever wording."""
-    shown = harmless.made_visible(cell.source)
+    visible_source = harmless.made_visible(cell.source)
     if not cell.code:
-        return not answer_lines(shown, released[cell.grade_id])
-    return normalised_lines(shown) in ((), normalised_lines(released[cell.grade_id]))
+        return not answer_lines(visible_source, released[cell.grade_id])
+    return normalised_lines(visible_source) in ((), normalised_lines(released[cell.grade_id]))
 
 
 def harmless_source(cell: Cell, instructors_texts: frozenset[str] | set[str] = frozenset()) -> str:
@@ -177,18 +178,18 @@ def cell_to_json(cell: Cell, released: str | None = None) -> dict[str, Any]:
     With ``released``, the text of an answer at its release, it has the checksum by which nbgrader
     sees that nothing was answered.
     """
-    made: dict[str, Any] = {"cell_type": "code" if cell.code else "markdown", "metadata": {}}
-    made["source"] = cell.source.splitlines(keepends=True)
-    made |= {"execution_count": None, "outputs": []} if cell.code else {}
+    fields: dict[str, Any] = {"cell_type": "code" if cell.code else "markdown", "metadata": {}}
+    fields["source"] = cell.source.splitlines(keepends=True)
+    fields |= {"execution_count": None, "outputs": []} if cell.code else {}
     if not cell.grade_id:
-        return made
+        return fields
     marks = {name: getattr(cell, name) for name in ("grade_id", "grade", "solution", "task")}
-    marks |= {"locked": cell.locked, "schema_version": 3, "cell_type": made["cell_type"]}
+    marks |= {"locked": cell.locked, "schema_version": 3, "cell_type": fields["cell_type"]}
     marks |= {"points": cell.points} if cell.grade or cell.task else {}
-    made["metadata"]["nbgrader"] = marks
+    fields["metadata"]["nbgrader"] = marks
     if released is not None and cell.solution:
         marks["checksum"] = checksum(replace(cell, source=released))
-    return made
+    return fields
 
 
 @lru_cache(maxsize=256)
@@ -197,8 +198,8 @@ def checksum(cell: Cell) -> str:
     from nbformat.notebooknode import from_dict
     from nbgrader.utils import compute_checksum
 
-    whole: Any = from_dict({**cell_to_json(cell), "source": cell.source})
-    return compute_checksum(whole)
+    node: Any = from_dict({**cell_to_json(cell), "source": cell.source})
+    return compute_checksum(node)
 
 
 def points_cell(report: Report) -> str:
@@ -221,27 +222,27 @@ def test_outputs(cell: Cell, report: Report) -> list[dict[str, Any]]:
     all points. Of a hidden test there is only what its own source says.
     """
     verdicts = [] if cell.hides else [v for v in report.verdicts if v["cell"] == cell.grade_id]
-    made = [
+    outputs = [
         display_data("display_data", harmless_message(v["text"]), verdict_html(v)) for v in verdicts
     ]
     result = report.cells.get(cell.grade_id) if cell.grade else None
     if not cell.grade:
-        return made
+        return outputs
     points = result.points if result else 0.0
-    said = result.message if result else ""
-    said = "" if verdicts or points == cell.points else harmless_message(said)
+    message = result.message if result else ""
+    message = "" if verdicts or points == cell.points else harmless_message(message)
     html = f"<strong>{score_in_words(points, cell.points)}</strong>"
-    if said:
-        html += f'<pre style="{MESSAGE_STYLE}">{escape(said)}</pre>'
-    return [*made, display_data("execute_result", repr(points), FRAME.format(html))]
+    if message:
+        html += f'<pre style="{MESSAGE_STYLE}">{escape(message)}</pre>'
+    return [*outputs, display_data("execute_result", repr(points), FRAME.format(html))]
 
 
 def display_data(kind: str, text: str, html: str) -> dict[str, Any]:
     """Return an output of this ``kind`` in the notebook format, as text and as HTML."""
     data = {"text/plain": text, "text/html": html}
     data = {name: value.splitlines(keepends=True) for name, value in data.items()}
-    made = {"output_type": kind, "metadata": {}, "data": data}
-    return made | ({"execution_count": None} if kind == "execute_result" else {})
+    output = {"output_type": kind, "metadata": {}, "data": data}
+    return output | ({"execution_count": None} if kind == "execute_result" else {})
 
 
 def verdict_html(verdict: dict[str, Any]) -> str:
@@ -266,7 +267,7 @@ def untouched_answers(notebook: str) -> dict[str, bool]:
                 cell_node: Any = from_dict(
                     {**cell, "source": "".join(cell["source"]), "outputs": []}
                 )
-                same = marks.get("checksum") == compute_checksum(cell_node)
+                is_same_checksum = marks.get("checksum") == compute_checksum(cell_node)
                 # Never a task, as nbgrader has it: a person looks at each.
-                untouched[marks["grade_id"]] = same and not marks.get("task")
+                untouched[marks["grade_id"]] = is_same_checksum and not marks.get("task")
     return untouched

@@ -47,11 +47,11 @@ def one_line(text: str, limit: int | None = None) -> str:
     Control characters are shown as signs.
     """
     text = text if limit is None else text[: 4 * limit]
-    shown = "".join(
+    visible = "".join(
         c if c in JOINERS or category(c) not in ACTING_CATEGORIES else " " for c in text
     )
-    shown = " ".join(shown.split())
-    return shown if limit is None else shortened_text(shown, limit)
+    visible = " ".join(visible.split())
+    return visible if limit is None else shortened_text(visible, limit)
 
 
 def printable(text: str, limit: int) -> str:

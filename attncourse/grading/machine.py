@@ -62,14 +62,14 @@ def choose_lanes(jobs: int) -> int:
     """
     available = available_mb()
     room = available // LANE_MB if available is not None else max(jobs, usable_cores())
-    wanted = jobs or min(usable_cores(), max(room, 1))
-    if wanted > room:
+    lanes = jobs or min(usable_cores(), max(room, 1))
+    if lanes > room:
         way_out = f"--jobs {room} fits" if room else "free some, or use another machine"
         raise UserError(
-            f"{wanted} lanes need about {wanted * LANE_MB} MB of memory, "
+            f"{lanes} lanes need about {lanes * LANE_MB} MB of memory, "
             f"{available} MB are available: {way_out}"
         )
-    return wanted
+    return lanes
 
 
 def usable_cores() -> int:

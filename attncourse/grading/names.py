@@ -24,9 +24,8 @@ def same_id(text: str) -> str:
 
 def name_parts(name: str) -> list[str]:
     """Return the words of a name in small letters, with marks and without signs."""
-    letters = "".join(
-        map(letter_or_space, name)
-    )  # before NFKC, which makes a mark of the ´ in O´Brien
+    # Before NFKC, which makes a mark of the ´ in O´Brien.
+    letters = "".join(map(letter_or_space, name))
     return normalize("NFKC", letters).lower().replace("ς", "σ").split()
 
 
@@ -93,11 +92,11 @@ class NameIndex:
     def people_called_alike(self, name: str) -> list[str]:
         """Return whose names are like this one: with other marks, or else the nearest name's."""
         unmarked = name_without_marks(name)
-        known = [known_name for known_name in self._alike if known_name]
+        names = [known_name for known_name in self._alike if known_name]
         near = (
             [unmarked]
             if unmarked in self._alike
-            else difflib.get_close_matches(unmarked, known, 1, 0.75)
+            else difflib.get_close_matches(unmarked, names, 1, 0.75)
         )
         return sorted(self._alike[near[0]]) if near and unmarked else []
 

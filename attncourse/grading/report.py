@@ -157,12 +157,12 @@ class Report:
 
     @property
     def points(self) -> float:
-        """The points that all cells earned together."""
+        """Return the points that all cells earned together."""
         return math.fsum(cell.points for cell in self.cells.values())
 
     @property
     def maximum(self) -> float:
-        """The points that all cells together can earn."""
+        """Return the points that all cells together can earn."""
         return math.fsum(cell.maximum for cell in self.cells.values())
 
 

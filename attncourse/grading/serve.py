@@ -79,8 +79,8 @@ def serve_folder(folder: Path, port: int, started: Callable[[str], None]) -> Non
     try:
         server = Server(("127.0.0.1", port), partial(Quiet, directory=str(folder)))
     except OSError as problem:
-        taken = problem.errno in (errno.EADDRINUSE, errno.EACCES)
-        advice = ": name another one, or --port 0 for any that is free" if taken else ""
+        is_taken = problem.errno in (errno.EADDRINUSE, errno.EACCES)
+        advice = ": name another one, or --port 0 for any that is free" if is_taken else ""
         raise UserError(f"port {port} cannot be used ({problem.strerror}){advice}") from None
     with server, suppress(KeyboardInterrupt):
         started(f"http://127.0.0.1:{server.server_port}/")

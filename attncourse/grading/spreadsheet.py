@@ -75,8 +75,8 @@ def rows_in(path: Path) -> list[list[str]]:
     ``UserError`` if it cannot be read.
     """
     text = text_of_file(path)
-    if said := re.match(r"sep=([,;\t])\r?\n", text):  # for Excel
-        text, separator = text[said.end() :], said[1]
+    if separator_line := re.match(r"sep=([,;\t])\r?\n", text):  # for Excel
+        text, separator = text[separator_line.end() :], separator_line[1]
     else:
         separator = max(",;\t", key=re.split(r"[\r\n]", text, maxsplit=1)[0].count)
     try:

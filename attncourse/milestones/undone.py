@@ -1,9 +1,9 @@
 """Chapter 18: what a real model loses where one decision of chapters 2 to 12 is undone.
 
-Each row of ``ROWS`` takes one decision back in a ``Llama`` that has learned with it: for a while a
-wrong option of the course's own checks stands in the place of the right one. ``nats`` says what the
-model then loses a token, ``write_greedily`` how it goes on. ``python benchmarks/undone.py`` tries
-all and keeps what comes out in ``attncourse/data/undone.json``.
+Each row of ``ROWS`` changes one decision in a trained ``Llama``: for a while another option, most
+often a wrong one of the course's own checks, stands in the place of the model's own. ``nats`` says
+what the model then loses a token, ``write_greedily`` how it goes on. ``python
+benchmarks/undone.py`` tries all and keeps what comes out in ``attncourse/data/undone.json``.
 """
 
 import math

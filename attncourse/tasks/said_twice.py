@@ -1,7 +1,6 @@
 """Chapter 19: random tokens said twice, with and without the heads that look at what came next.
 
-Nothing but the first time tells what comes the second time, so whatever the second time costs less
-has been copied.
+Nothing but the first time tells what comes the second time.
 """
 
 from collections.abc import Sequence

@@ -26,25 +26,25 @@ OTHER = "https://github.com/someone/else"
 
 
 def build(root: Path) -> dict[str, str]:
-    """Build a book that must succeed; what became of each page with code."""
-    done = run_tool("book", "--root", root)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return dict(re.findall(r"^  ([\w/ ]+): (cached|executed)", done.stdout, re.MULTILINE))
+    """Build a book, which must succeed; return each page's status, cached or executed."""
+    process = run_tool("book", "--root", root)
+    assert process.returncode == 0, process.stdout + process.stderr
+    return dict(re.findall(r"^  ([\w/ ]+): (cached|executed)", process.stdout, re.MULTILINE))
 
 
 def runs(root: Path) -> int:
-    """How often a page has been executed: each run leaves one folder in the cache."""
+    """Return how often pages have been executed: each run leaves one folder in the cache."""
     return len(list((root / "_build" / ".jupyter_cache" / "executed").iterdir()))
 
 
 def article(root: Path, page: str) -> str:
-    """A built page's own content."""
+    """Return a built page's own content."""
     text = (root / "_build" / "html" / f"{page}.html").read_text(encoding="utf-8")
     return text[text.index("<article") : text.index("</article>")]
 
 
 def loaded(root: Path) -> str:
-    """How a built page names the style sheet."""
+    """Return a built page's reference to the style sheet."""
     text = (root / "_build" / "html" / "book" / "01_alpha.html").read_text(encoding="utf-8")
     return re.search(r"attncourse\.css[^\"]*", text)[0]
 
@@ -64,12 +64,12 @@ def small(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def whole(built) -> Path:
-    """The real book."""
+def real_book(built) -> Path:
+    """Return the course's own repository, whose book is built."""
     return built.parents[1]
 
 
-@pytest.mark.parametrize("which", ["small", "whole"])
+@pytest.mark.parametrize("which", ["small", "real_book"])
 def test_numbers_in_the_book_are_those_in_the_notebooks(which, request):
     root = request.getfixturevalue(which)
     course = settings.load(root)
@@ -97,14 +97,14 @@ def test_numbers_in_the_book_are_those_in_the_notebooks(which, request):
     assert counted >= 5
 
 
-@pytest.mark.parametrize("which", ["small", "whole"])
+@pytest.mark.parametrize("which", ["small", "real_book"])
 def test_every_figure_says_in_words_what_it_shows(which, request):
     root = request.getfixturevalue(which)
     images = 0
     for chapter in settings.load(root).chapters:
         page = article(root, chapter.page).replace("attn-badges", "")
-        apart = re.findall(r"_images/[0-9a-f]{40,}\.svg", page)
-        assert apart == [], f"{chapter.page}: plots that do not follow light and dark"
+        separate_plots = re.findall(r"_images/[0-9a-f]{40,}\.svg", page)
+        assert separate_plots == [], f"{chapter.page}: plots that do not follow light and dark"
         described = r'<\w+ class="attn-plots?"[^>]* role="img"[^>]*>'
         for tag in re.findall(rf"<img[^>]*_images/[^>]*>|{described}", page):
             alt = re.search(r'(?:alt|aria-label)="([^"]*)"', tag)
@@ -118,9 +118,9 @@ def test_every_figure_says_in_words_what_it_shows(which, request):
 
 def test_only_a_changed_chapter_runs_in_a_second_build(spoiled):
     before = runs(spoiled)
-    done = run_tool("book", "--root", spoiled)
-    said = "Nothing has changed since the last build"
-    assert (done.returncode, done.stdout.split(".")[0]) == (0, said)
+    process = run_tool("book", "--root", spoiled)
+    message = "Nothing has changed since the last build"
+    assert (process.returncode, process.stdout.split(".")[0]) == (0, message)
     chapter = settings.load(spoiled).chapters[1]
     path = spoiled / f"{chapter.page}.md"
     path.write_text(path.read_text() + "\n```{code-cell} ipython3\nprint('one more')\n```\n")
@@ -148,7 +148,7 @@ def test_badges_are_built_from_the_repository_setting(small):
     assert "attncourse/attncourse" not in page
 
 
-def test_citations_read_as_in_the_notebooks(small):
+def test_citations_are_written_as_in_the_notebooks(small):
     words = re.sub(
         r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", "", article(small, "book/01_alpha")))
     )
@@ -161,7 +161,7 @@ def test_citations_read_as_in_the_notebooks(small):
         assert citation in notebook.replace('\\n",\n    "', " ")
 
 
-def test_a_course_of_another_address_names_that(small):
+def test_a_course_of_another_repository_names_its_own(small):
     site = "https://someone.github.io/else/"
     page = (small / "_build" / "html" / "book" / "01_alpha.html").read_text()
     assert f'<link rel="canonical" href="{site}book/01_alpha.html" />' in page
@@ -179,7 +179,7 @@ def test_a_course_of_another_address_names_that(small):
         ("https://github.com.example/me/x", "", ""),
     ],
 )
-def test_where_a_book_stands_is_told_by_its_repository(url, base, site):
+def test_the_books_address_comes_from_its_repository(url, base, site):
     assert settings.site({"repository": {"url": url}, "html": {"baseurl": base}}) == site
 
 
@@ -189,8 +189,8 @@ def test_no_sitemap_without_the_books_address(spoiled):
     config.write_text(
         re.sub(r"launch_buttons:\n.*\n", "", text)
     )  # which Colab has for GitHub alone
-    done = run_tool("book", "--root", spoiled)
-    assert done.returncode == 0, done.stderr
+    process = run_tool("book", "--root", spoiled)
+    assert process.returncode == 0, process.stderr
     assert not (spoiled / "_build" / "html" / "sitemap.xml").exists()
     page = (spoiled / "_build" / "html" / "book" / "01_alpha.html").read_text()
     assert 'rel="canonical"' not in page
@@ -211,10 +211,10 @@ def spoiled(small, tmp_path) -> Path:
 def test_a_page_that_raises_fails_the_build_with_its_name(spoiled):
     page = spoiled / "book" / "02_beta.md"
     page.write_text(page.read_text() + "\n```{code-cell} ipython3\n1 / 0\n```\n")
-    done = run_tool("book", "--root", spoiled)
-    assert done.returncode == 1
-    assert "book/02_beta.md failed" in done.stderr
-    assert "ZeroDivisionError: division by zero" in done.stderr
+    process = run_tool("book", "--root", spoiled)
+    assert process.returncode == 1
+    assert "book/02_beta.md failed" in process.stderr
+    assert "ZeroDivisionError: division by zero" in process.stderr
 
 
 def test_warnings_and_stderr_fail_this_build_and_the_next(spoiled):
@@ -222,11 +222,11 @@ def test_warnings_and_stderr_fail_this_build_and_the_next(spoiled):
     code = "```{code-cell} ipython3\nimport sys\nprint('oh', file=sys.stderr)\n```"
     page.write_text(f"{page.read_text()}\n{{eq}}`eq-nowhere`\n\n{code}\n")
     for _ in range(2):
-        done = run_tool("book", "--root", spoiled)
-        assert done.returncode == 1
-        assert "book/02_beta.md" in done.stderr
-        assert "eq-nowhere" in done.stderr
-        assert "stderr was found in the cell outputs" in done.stderr
+        process = run_tool("book", "--root", spoiled)
+        assert process.returncode == 1
+        assert "book/02_beta.md" in process.stderr
+        assert "eq-nowhere" in process.stderr
+        assert "stderr was found in the cell outputs" in process.stderr
 
 
 DYING = """
@@ -244,17 +244,17 @@ if MORE or not mark.exists():
 def test_a_page_whose_kernel_dies_is_run_once_more(spoiled, more):
     page = spoiled / "book" / "02_beta.md"
     page.write_text(page.read_text() + DYING.replace("MORE", str(more)))
-    done = run_tool("book", "--root", spoiled)
+    process = run_tool("book", "--root", spoiled)
     assert re.search(
         r"at the second try \(DeadKernelError: .*; its process ended with status 1: see _build/",
-        done.stdout,
+        process.stdout,
     )
     assert "DeadKernelError" in (spoiled / "_build" / "lost-kernels.log").read_text()
-    assert done.returncode == more
-    assert ("book/02_beta.md failed" in done.stderr) == more
+    assert process.returncode == more
+    assert ("book/02_beta.md failed" in process.stderr) == more
 
 
-def test_a_page_whose_outputs_are_kept_drops_no_others(tmp_path):
+def test_caching_a_pages_outputs_drops_no_other_pages(tmp_path):
     """Those that another process keeps at the same moment would be among them."""
     from jupyter_cache.base import CacheBundleIn
 
@@ -309,12 +309,12 @@ def test_the_build_asks_the_cache_nothing_while_pages_run(spoiled):
     execution.forget(course, list(course.pages))
     command = [sys.executable, "-c", WATCHED_RUN, str(spoiled)]
     environment = os.environ | {"PYTHONPATH": str(ROOT / "tools")}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1] == "{} executed executed"
+    process = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr
+    assert process.stdout.splitlines()[-1] == "{} executed executed"
 
 
-def test_what_pages_depend_on_is_no_bytecode(tmp_path):
+def test_bytecode_is_no_dependency_of_a_page(tmp_path):
     """Other processes import the package while the book is built: such a file comes and goes."""
     copy_course(tmp_path / "course", source=FIXTURE)
     course = settings.load(tmp_path / "course")
@@ -331,17 +331,17 @@ def test_what_pages_depend_on_is_no_bytecode(tmp_path):
 
 def test_pages_can_be_run_before_they_are_laid_out(spoiled):
     shutil.rmtree(spoiled / "_build")
-    done = run_tool("book", "--run", "--root", spoiled)
-    assert done.returncode == 0, done.stdout + done.stderr
+    process = run_tool("book", "--run", "--root", spoiled)
+    assert process.returncode == 0, process.stdout + process.stderr
     assert not (spoiled / "_build" / "html").exists()
-    ran = re.findall(r"^  (book/\w+): executed", done.stdout, re.MULTILINE)
+    ran = re.findall(r"^  (book/\w+): executed", process.stdout, re.MULTILINE)
     assert runs(spoiled) == len(ran) > 0
     assert build(spoiled) == {}  # which are not even asked for their outputs again
     assert runs(spoiled) == len(ran)
     assert (spoiled / "_build" / "html" / "index.html").exists()
 
 
-def test_what_changes_before_the_layout_runs_again(spoiled):
+def test_a_page_changed_before_the_layout_runs_again(spoiled):
     shutil.rmtree(spoiled / "_build")
     assert run_tool("book", "--run", "--root", spoiled).returncode == 0
     page = spoiled / "book" / "01_alpha.md"
@@ -360,14 +360,14 @@ def test_outputs_are_dropped_when_imports_change(spoiled):
     assert runs(spoiled) == before
 
 
-def test_a_stopped_builds_last_words_are_told():
+def test_the_output_of_a_stopped_build_is_shown():
     banner = "Traceback (most recent call last):\n  File x\nRuntimeError: no toc\n=====\n"
     assert "RuntimeError: no toc" in book.what_stopped(banner)
     assert book.what_stopped(f"\x1b[31ma.md: WARNING: b\x1b[0m\n{banner}") == "a.md: WARNING: b"
     assert book.what_stopped("") == "Jupyter Book said nothing."
 
 
-def test_another_users_build_folder_is_told(small, monkeypatch, capsys):
+def test_another_users_build_folder_is_reported(small, monkeypatch, capsys):
     monkeypatch.setattr(book, "unwritable", lambda root: f"{root}/_build belongs to root")
     monkeypatch.setattr(sys, "argv", ["book.py", "--root", str(small)])
     monkeypatch.setattr(os, "environ", dict(os.environ))
@@ -377,6 +377,6 @@ def test_another_users_build_folder_is_told(small, monkeypatch, capsys):
 
 def test_missing_pages_are_named(spoiled):
     (spoiled / "book" / "notation.md").unlink()
-    done = run_tool("book", "--root", spoiled)
-    assert done.returncode == 2
-    assert "pages that do not exist: book/notation" in done.stderr
+    process = run_tool("book", "--root", spoiled)
+    assert process.returncode == 2
+    assert "pages that do not exist: book/notation" in process.stderr

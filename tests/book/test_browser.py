@@ -35,12 +35,12 @@ from helpers.project import ROOT, run_tool
 
 PAGES = [f"{page}.html" for page in settings.load(ROOT).pages]
 CHAPTERS = [f"{chapter.page}.html" for chapter in settings.load(ROOT).chapters]
-LOOKS = ["color-contrast", "target-size", "scrollable-region-focusable"]
+THEME_RULES = ["color-contrast", "target-size", "scrollable-region-focusable"]
 
 # Axe goes through all that is on a page some forty times. So what says nothing goes before: lines
 # of a drawing that bear no text and no role, and of the tokens of code in one kind of box those
 # that look like one before. Of the field guide's entries of one template one in eight stays.
-THINNED = """() => {
+THINNED_SCRIPT = """() => {
     const all = what => [...document.querySelectorAll(what)];
     const says = "text, title, desc, a, foreignObject, foreignObject *, [role], [tabindex], "
         + "[aria-label], [aria-labelledby], [aria-describedby], [aria-hidden]";
@@ -67,7 +67,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def html(built) -> Path:
-    """The folder of the built book."""
+    """Return the folder of the built book."""
     return built
 
 
@@ -109,11 +109,11 @@ class PageReader:
         self.page.set_viewport_size(WIDE)
         self.elsewhere: list[str] = []
         self.errors: list[str] = []
-        self.page.on("request", self.asked)
+        self.page.on("request", self.note_request)
         self.page.on("console", lambda m: self.errors.append(m.text) if m.type == "error" else None)
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
 
-    def asked(self, request) -> None:
+    def note_request(self, request) -> None:
         if not request.url.startswith((self.address, "data:", "blob:")):
             self.elsewhere.append(request.url)
 
@@ -123,7 +123,7 @@ class PageReader:
 
 
 @pytest.fixture(scope="module")
-def regular(browser) -> Iterator[BrowserContext]:
+def reused_reader(browser) -> Iterator[BrowserContext]:
     """Somebody who reads page after page: what all of them load is loaded and compiled once."""
     made = visitor(browser)
     yield made
@@ -131,40 +131,40 @@ def regular(browser) -> Iterator[BrowserContext]:
 
 
 @pytest.fixture
-def reader(regular, address) -> Iterator[PageReader]:
-    made = PageReader(regular, address)
+def reader(reused_reader, address) -> Iterator[PageReader]:
+    made = PageReader(reused_reader, address)
     yield made
     made.page.close()
 
 
 @pytest.fixture(scope="module")
-def read(request, regular, address) -> Iterator[PageReader]:
+def opened_page(request, reused_reader, address) -> Iterator[PageReader]:
     """The page named by the parameter, opened once for all tests that only look at it.
 
     They stand in this order, since each change of its size is as long as a test: as wide as it
     was opened, then `on_phone`; then comes what takes it apart.
     """
-    made = PageReader(regular, address)
+    made = PageReader(reused_reader, address)
     made.open(request.param)
     yield made
     made.page.close()
 
 
 @pytest.fixture
-def page(read) -> Page:
-    return read.page
+def page(opened_page) -> Page:
+    return opened_page.page
 
 
 @pytest.fixture
-def on_phone(read) -> Page:
-    read.page.set_viewport_size(PHONE)
-    return read.page
+def on_phone(opened_page) -> Page:
+    opened_page.page.set_viewport_size(PHONE)
+    return opened_page.page
 
 
 # --- what the theme and its scripts leave to mend -------------------------------------------------
 
 
-def test_an_answer_begins_with_right_or_wrong(reader):
+def test_every_answer_begins_with_right_or_wrong(reader):
     page = reader.open("book/05_kqv.html")
     question = page.locator(".attn-quiz").nth(1)
     answer = question.locator("details.attn-right")
@@ -191,8 +191,8 @@ def test_a_link_into_the_glossary_lands_there(browser, address):
 
 
 @pytest.mark.parametrize("words", ["key page", "ink query"])
-def test_the_words_of_a_search_leave_drawings_as_they_are(regular, address, words):
-    page = regular.new_page()
+def test_the_words_of_a_search_leave_drawings_as_they_are(reused_reader, address, words):
+    page = reused_reader.new_page()
     wrong = []
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.goto(f"{address}/book/05_kqv.html?highlight={words.replace(' ', '+')}", wait_until="load")
@@ -230,7 +230,7 @@ def test_a_dark_page_is_printed_light(browser, address):
     reader.close()
 
 
-CROSSED = """() => [...document.querySelectorAll("svg.attn-plot")].flatMap(plot => {
+CROSSED_SCRIPT = """() => [...document.querySelectorAll("svg.attn-plot")].flatMap(plot => {
     const ground = plot.getBoundingClientRect(), boxes = what =>
         [...plot.querySelectorAll(what)].map(one => [one, one.getBoundingClientRect()]);
     const lines = boxes("path:not(defs *)").filter(([one, box]) =>
@@ -254,11 +254,11 @@ def test_intervals_of_one_kind_are_drawn_alike(reader, figure):
         """all => all.map(one => getComputedStyle(one)).filter(one => one.stroke !== "none")
             .map(one => [one.stroke, one.strokeDasharray])"""
     )
-    blue = {dashes for stroke, dashes in looks if stroke == looks_of(page, "query")}
+    blue = {dashes for stroke, dashes in looks if stroke == theme_violations(page, "query")}
     assert blue == {"none"}
 
 
-def looks_of(page: Page, role: str) -> str:
+def theme_violations(page: Page, role: str) -> str:
     return page.evaluate(
         """role => { const one = document.createElement("i"); document.body.append(one);
             one.style.color = `var(--attn-${role})`; return getComputedStyle(one).color; }""",
@@ -266,7 +266,7 @@ def looks_of(page: Page, role: str) -> str:
     )
 
 
-def test_a_raster_is_quieter_in_the_dark(browser, address):
+def test_pixel_pictures_are_dimmed_in_dark_mode(browser, address):
     somebody = visitor(browser, color_scheme="dark")
     page = PageReader(somebody, address).open("book/11_positions.html")
     image = page.locator("#fig-positions-waves image").first
@@ -275,20 +275,20 @@ def test_a_raster_is_quieter_in_the_dark(browser, address):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_where_the_system_sets_the_colours_figures_keep_theirs(browser, address, scheme):
+def test_in_forced_colours_figures_keep_their_own(browser, address, scheme):
     """What ink says is seen: the field of heads, bars, a painted digit, the samples of a legend."""
     somebody = visitor(browser, color_scheme=scheme, forced_colors="active")
     reader = PageReader(somebody, address)
-    for name, what in (
+    for name, selector in (
         ("19_circuits", ".he-maps"),
         ("13_gpt", ".lm-next i"),
         ("15_vision", ".dp-paint"),
         ("07_scaling", ".attn-plot"),
     ):
         page = reader.open(f"book/{name}.html")
-        seen = page.locator(what).first
+        seen = page.locator(selector).first
         seen.scroll_into_view_if_needed()
-        assert seen.evaluate("one => getComputedStyle(one).forcedColorAdjust") == "none", what
+        assert seen.evaluate("one => getComputedStyle(one).forcedColorAdjust") == "none", selector
     page = reader.open("book/19_circuits.html")
     field = page.locator(".he-field").first
     field.scroll_into_view_if_needed()
@@ -297,7 +297,7 @@ def test_where_the_system_sets_the_colours_figures_keep_theirs(browser, address,
     somebody.close()
 
 
-def test_without_scripts_what_is_lit_can_be_read(browser, address):
+def test_without_scripts_highlighted_words_are_readable(browser, address):
     for scheme in ("light", "dark"):
         quiet = visitor(browser, java_script_enabled=False, color_scheme=scheme)
         page = quiet.new_page()
@@ -311,7 +311,7 @@ def test_without_scripts_what_is_lit_can_be_read(browser, address):
         quiet.close()
 
 
-def test_on_a_phone_each_way_on_has_the_whole_line(browser, address):
+def test_on_a_phone_each_link_onward_has_a_line_of_its_own(browser, address):
     somebody = visitor(browser, viewport=PHONE)
     page = PageReader(somebody, address).open("book/05_kqv.html")
     ways = page.locator(".prev-next-area a")
@@ -329,10 +329,10 @@ def test_a_link_to_a_folded_piece_opens_it(reader):
 # --- every page -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("read", [*PAGES, "search.html", "genindex.html"], indirect=True)
-def test_a_page_is_whole_without_the_outside_world(read, page):
-    assert read.elsewhere == []
-    assert read.errors == []
+@pytest.mark.parametrize("opened_page", [*PAGES, "search.html", "genindex.html"], indirect=True)
+def test_a_page_loads_nothing_from_other_hosts(opened_page, page):
+    assert opened_page.elsewhere == []
+    assert opened_page.errors == []
     formulas = page.locator(".bd-article :is(span, div).math:not(.attncourse-view *)")
     assert page.locator("mjx-container").count() >= formulas.count()
     assert page.locator("mjx-merror, [data-mjx-error]").count() == 0
@@ -356,7 +356,7 @@ def test_every_picture_is_described(soup, name):
         assert not re.fullmatch(r"\S*[0-9a-f]{12,}\S*|\S+\.(svg|png)", text), image
 
 
-@pytest.mark.parametrize("read", CHAPTERS, indirect=True)
+@pytest.mark.parametrize("opened_page", CHAPTERS, indirect=True)
 def test_code_and_what_it_prints_are_not_cut_off(page):
     wide = page.evaluate(
         """() => [...document.querySelectorAll("article pre")]
@@ -366,13 +366,13 @@ def test_code_and_what_it_prints_are_not_cut_off(page):
     assert wide == []
 
 
-@pytest.mark.parametrize("read", CHAPTERS, indirect=True)
+@pytest.mark.parametrize("opened_page", CHAPTERS, indirect=True)
 def test_no_line_runs_through_words_of_a_plot(page):
-    assert page.evaluate(CROSSED) == []
+    assert page.evaluate(CROSSED_SCRIPT) == []
 
 
-@pytest.mark.parametrize("read", CHAPTERS, indirect=True)
-def test_the_strip_shows_where_a_chapter_is(page):
+@pytest.mark.parametrize("opened_page", CHAPTERS, indirect=True)
+def test_the_strip_marks_the_current_chapter(page):
     parts = page.locator(".attn-strip li")
     if Path(page.url).stem[3:] not in strip.LIT:  # it builds with all of them
         assert parts.count() == 0
@@ -385,8 +385,8 @@ def test_the_strip_shows_where_a_chapter_is(page):
         assert link.locator("small").inner_text().split()[-1] == str(int(place))
 
 
-@pytest.mark.parametrize("read", CHAPTERS, indirect=True)
-def test_an_answer_says_whether_it_is_right_and_keeps_count(page):
+@pytest.mark.parametrize("opened_page", CHAPTERS, indirect=True)
+def test_an_answer_says_if_it_is_right_and_counts(page):
     questions = page.locator(".attn-quiz")
     assert 4 <= questions.count() <= 6
     score = page.locator(".attn-score")
@@ -406,10 +406,10 @@ def test_an_answer_says_whether_it_is_right_and_keeps_count(page):
     assert "Not right" in wrong.locator(".sd-summary-text").evaluate(shown)
 
 
-@pytest.mark.parametrize("read", CHAPTERS, indirect=True)
+@pytest.mark.parametrize("opened_page", CHAPTERS, indirect=True)
 def test_the_strip_and_letters_in_plots_can_be_read_on_a_phone(on_phone):
     page = on_phone
-    assert all(one.bounding_box()["height"] <= 60 for one in page.locator(".attn-strip").all())
+    assert all(strip.bounding_box()["height"] <= 60 for strip in page.locator(".attn-strip").all())
     page.evaluate(
         """() => document.querySelectorAll("details:not([open])").forEach(one => {
             one.open = true;
@@ -422,8 +422,8 @@ def test_the_strip_and_letters_in_plots_can_be_read_on_a_phone(on_phone):
     )
 
 
-@pytest.mark.parametrize("read", [*PAGES, "search.html", "genindex.html"], indirect=True)
-def test_a_page_can_be_used_by_everybody(page):
+@pytest.mark.parametrize("opened_page", [*PAGES, "search.html", "genindex.html"], indirect=True)
+def test_a_page_is_accessible(page):
     """WCAG 2.2 AA as axe sees it: dark on a phone, which never scrolls sideways, wide and light.
 
     Nothing but contrast depends on the colours, and no colour on the size: so the two see what
@@ -431,18 +431,18 @@ def test_a_page_can_be_used_by_everybody(page):
     looks for what may differ. On the first page all is looked at in all four.
     """
     page.evaluate(axe())
-    page.evaluate(THINNED)
+    page.evaluate(THINNED_SCRIPT)
     page.add_style_tag(content="* { transition: none !important; }")  # colours that fade mislead
-    found, first = {}, page.url.endswith(f"/{PAGES[0]}")
+    violations, first = {}, page.url.endswith(f"/{PAGES[0]}")
     for size, usual in ((PHONE, "dark"), (WIDE, "light")):
         page.set_viewport_size(size)
         for scheme in ("light", "dark") if first else (usual,):
             page.emulate_media(color_scheme=scheme)
             page.wait_for_function(f"document.documentElement.dataset.theme == '{scheme}'")
-            rules = WCAG if size is WIDE or first else LOOKS
-            found |= {(size["width"], scheme): page.evaluate(AXE, rules)}
+            rules = WCAG if size is WIDE or first else THEME_RULES
+            violations |= {(size["width"], scheme): page.evaluate(AXE, rules)}
         assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
-    assert {key: problems for key, problems in found.items() if problems} == {}
+    assert {key: problems for key, problems in violations.items() if problems} == {}
 
 
 @pytest.mark.parametrize("width", [320, 640])
@@ -457,7 +457,7 @@ def test_a_page_at_double_zoom_never_scrolls_sideways(reader, name, width):
         assert strip_box.evaluate("e => e.scrollWidth <= e.clientWidth")
 
 
-def test_all_that_a_page_holds_stands_in_a_landmark(reader):
+def test_all_content_of_a_page_is_in_a_landmark(reader):
     page = reader.open("book/notation.html")
     page.evaluate(axe())
     assert page.evaluate(AXE, ["region"]) == []
@@ -502,28 +502,30 @@ def test_internal_links_resolve(html, soup):
 # --- what a reader does ---------------------------------------------------------------------------
 
 
-WITH_WORDS = [page for page in PAGES if "{do}`" in (ROOT / page).with_suffix(".md").read_text()]
+PAGES_WITH_VERBS = [
+    page for page in PAGES if "{do}`" in (ROOT / page).with_suffix(".md").read_text()
+]
 
 
-@pytest.mark.parametrize("name", WITH_WORDS)
-def test_words_that_set_a_figure_set_it(reader, name):
+@pytest.mark.parametrize("name", PAGES_WITH_VERBS)
+def test_verbs_in_the_text_set_their_figure(reader, name):
     """Each can be pressed and finds its controls; the real model's are looked at unloaded."""
     page = reader.open(name)
     words = page.locator(".attn-do")
-    for one in words.all():
-        if "real_model" in one.get_attribute("data-do"):
-            lost = one.evaluate(
+    for verb in words.all():
+        if "real_model" in verb.get_attribute("data-do"):
+            lost = verb.evaluate(
                 """words => words.dataset.do.split("&").slice(1).map(decodeURIComponent)
                     .map(step => step.match(/^[^=!]+/)[0]).filter(name => name !== "word"
                         && !document.querySelector(`[data-part="${name}"]`))"""
             )
             assert lost == []
             continue
-        assert "attn-can" in one.get_attribute("class")
-        one.click()
+        assert "attn-can" in verb.get_attribute("class")
+        verb.click()
         page.wait_for_timeout(100)
-        said = page.locator(":is(.am-say, .av-say, .as-says)").all_inner_texts()
-        assert not any("another edition" in text for text in said), one.inner_text()
+        messages = page.locator(":is(.am-say, .av-say, .as-says)").all_inner_texts()
+        assert not any("another edition" in text for text in messages), verb.inner_text()
     assert reader.errors == []
 
 
@@ -554,7 +556,7 @@ def test_previous_and_next_lead_through_the_whole_book(html, soup):
         assert (html / name).parent.joinpath(link).resolve() == html / following
 
 
-def test_what_scrolls_inside_a_page_can_be_reached_by_key(reader):
+def test_scrolling_boxes_can_be_reached_by_keyboard(reader):
     page = reader.open("book/instructors.html")
     page.set_viewport_size(PHONE)
     page.wait_for_function(
@@ -568,7 +570,7 @@ def test_what_scrolls_inside_a_page_can_be_reached_by_key(reader):
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
-def test_a_chapter_says_how_much_it_is(html, name):
+def test_a_chapter_says_how_long_it_takes(html, name):
     text = (html / name).read_text(encoding="utf-8")
     assert re.search(r"About \d+ minutes to read · \d exercises, \d+ points, about \d+ min", text)
 
@@ -576,7 +578,7 @@ def test_a_chapter_says_how_much_it_is(html, name):
 def test_the_attention_map_answers_to_the_pointer_and_to_keys(reader):
     page = reader.open("book/05_kqv.html")
     view = page.locator(".attncourse-view").first
-    said = view.locator(".av-say")
+    status = view.locator(".av-say")
     picker = view.locator(".av-pick select")
     picker.select_option(label="query and key")
     if not view.locator("details[open]").count():
@@ -584,14 +586,14 @@ def test_the_attention_map_answers_to_the_pointer_and_to_keys(reader):
     grid = view.locator("table.av-grid:visible")
     row = grid.locator("tbody tr").nth(4)
     row.locator("td").nth(2).hover()
-    expect(said).to_contain_text("query “it” attends to key “sushi” with weight 0.89")
+    expect(status).to_contain_text("query “it” attends to key “sushi” with weight 0.89")
     row.locator("td").nth(2).click()
     page.keyboard.press("ArrowRight")
-    expect(said).to_contain_text("query “it” attends to key “because”")
+    expect(status).to_contain_text("query “it” attends to key “because”")
     page.keyboard.press("ArrowDown")
-    expect(said).to_contain_text("query “makes” attends to key “because”")
+    expect(status).to_contain_text("query “makes” attends to key “because”")
     page.keyboard.press("Home")
-    expect(said).to_contain_text("query “makes”")
+    expect(status).to_contain_text("query “makes”")
     assert view.locator("[tabindex='0']:focus").count() == 1
     picker.select_option(label="one vector")
     assert view.locator("table.av-grid:visible tbody td").nth(4 * 8 + 2).inner_text() == "0.10"
@@ -602,19 +604,19 @@ def test_the_first_page_begins_with_a_real_head_to_touch(reader):
     figure = page.locator(".attncourse-moving").first
     box = figure.bounding_box()
     assert box["y"] + box["height"] <= WIDE["height"]
-    said = figure.locator(".am-say")
-    expect(said).to_contain_text("“She” looks at “cat”")
+    status = figure.locator(".am-say")
+    expect(status).to_contain_text("“She” looks at “cat”")
     page.wait_for_function("() => window.attncourseRealHeads")
     figure.locator("[data-part=sentence]").select_option("1")
-    expect(said).to_contain_text("“It” looks at")
+    expect(status).to_contain_text("“It” looks at")
 
 
 def test_the_first_page_has_a_sentence_to_touch(reader):
     figure = reader.open(PAGES[0]).locator(".attncourse-moving[data-figure=playground]")
-    said = figure.locator(".am-say")
-    expect(said).to_contain_text("“it” listens most to “sushi”")
+    status = figure.locator(".am-say")
+    expect(status).to_contain_text("“it” listens most to “sushi”")
     figure.locator(".pg-chip").first.click()
-    expect(said).to_contain_text("“I” listens most to")
+    expect(status).to_contain_text("“I” listens most to")
 
 
 @pytest.mark.parametrize(
@@ -681,7 +683,7 @@ def test_formulas_have_the_colours_of_queries_keys_and_values(reader):
                 return [getComputedStyle(glyph).fill, getComputedStyle(wanted).color];
             })"""
         )
-        assert all(fill == wanted for fill, wanted in shown[scheme]), shown
+        assert all(fill == colour for fill, colour in shown[scheme]), shown
         assert len({fill for fill, _ in shown[scheme]}) == 4
     assert shown["light"] != shown["dark"]
     assert reader.errors == reader.elsewhere == []
@@ -722,7 +724,7 @@ def test_every_sign_on_a_button_is_in_the_small_fonts(html, name):
     assert len(style) < 20_000
 
 
-def test_the_keyboard_is_seen_on_every_button_above_a_page(reader):
+def test_every_button_above_a_page_shows_keyboard_focus(reader):
     page = reader.open(CHAPTERS[0])
     for size in (WIDE, PHONE):
         page.set_viewport_size(size)
@@ -748,7 +750,7 @@ def test_captions_are_as_heavy_as_the_text(reader):
     assert set(weights) == {"400"}
 
 
-def test_what_is_wider_than_its_place_fades_where_there_is_more(reader):
+def test_a_scrolling_box_fades_at_its_cut_edge(reader):
     page = reader.open("book/instructors.html")
     page.set_viewport_size(PHONE)
     page.wait_for_function("document.querySelectorAll('[data-more]').length > 0")
@@ -782,14 +784,14 @@ def test_the_course_map_is_one_way_with_signs(reader):
 
 def test_the_field_guide_can_be_searched_by_key(reader):
     page = reader.open("book/field_guide.html")
-    box, said = page.get_by_label("Find a mistake"), page.locator(".attn-filter [role=status]")
+    box, status = page.get_by_label("Find a mistake"), page.locator(".attn-filter [role=status]")
     entries, shown = page.locator(".attn-bug"), page.locator(".attn-bug:visible")
     total = entries.count()
     box.focus()
     page.keyboard.type("Softmax columns")
     words = [text.lower() for text in shown.all_text_contents()]
     assert 0 < len(words) < total / 4
-    expect(said).to_have_text(f"{len(words)} of {total} entries match.")
+    expect(status).to_have_text(f"{len(words)} of {total} entries match.")
     for text in words:
         assert "columns" in text
     assert page.locator("#guide-symptoms").is_hidden()
@@ -797,10 +799,10 @@ def test_the_field_guide_can_be_searched_by_key(reader):
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.closest('section').hidden") is False
     box.fill("no mistake is called this")
-    expect(said).to_have_text(f"0 of {total} entries match.")
+    expect(status).to_have_text(f"0 of {total} entries match.")
     assert page.locator("section[id^=guide-]:visible").count() == 0
     box.press("Escape")
-    expect(said).to_have_text("")
+    expect(status).to_have_text("")
     assert shown.count() == total
     box.fill("zzz")
     page.evaluate("location.hash = document.querySelectorAll('.attn-bug')[5].id")
@@ -836,8 +838,8 @@ def test_the_field_guide_prints_as_it_is_seen(reader):
     assert len(PdfReader(BytesIO(page.pdf())).pages) < 12
 
 
-def results(reader: PageReader, query: str) -> list[str]:
-    """Where the first results of a search lead, without the words that are marked there."""
+def search_results(reader: PageReader, query: str) -> list[str]:
+    """Return the links of a search's first results, without the words to highlight."""
     page = reader.open(f"search.html?q={query.replace(' ', '+')}")
     expect(page.locator(".search-summary")).to_contain_text("found")
     links = [a.get_attribute("href") for a in page.locator("ul.search li > a").all()]
@@ -858,43 +860,45 @@ def results(reader: PageReader, query: str) -> list[str]:
     ],
 )
 def test_the_search_puts_first_the_chapter_that_a_term_names(reader, term, chapter):
-    found = [link for link in results(reader, term) if "glossary" not in link]
-    assert found[0] == f"book/{chapter}.html"
+    links = [link for link in search_results(reader, term) if "glossary" not in link]
+    assert links[0] == f"book/{chapter}.html"
 
 
 @pytest.mark.parametrize("term", ["softmax", "mask", "key", "attention sink"])
 def test_search_shows_glossary_then_sections_and_loads_little(reader, term):
     loaded = []
     reader.page.on("requestfinished", lambda request: loaded.append(request))
-    found = results(reader, term)
-    assert found[0] == f"book/glossary.html#term-{term.replace(' ', '-')}"
-    assert sum("#" in link for link in found[1:]) >= 3
+    links = search_results(reader, term)
+    assert links[0] == f"book/glossary.html#term-{term.replace(' ', '-')}"
+    assert sum("#" in link for link in links[1:]) >= 3
     shown = reader.page.locator("ul.search li p")
-    expect(shown).to_have_count(len(found))
+    expect(shown).to_have_count(len(links))
     for text in shown.all_inner_texts():  # prose: no code, no navigation
         assert len(text) > 20
         assert not re.search(r"torch\.|import |def |JavaScript|Contents", text), text
-    ours = [r for r in loaded if "/search" in r.url]
-    assert sum(len(r.response().body()) for r in ours) < 300_000
-    for link in found[1:4]:
+    search_requests = [r for r in loaded if "/search" in r.url]
+    assert sum(len(r.response().body()) for r in search_requests) < 300_000
+    for link in links[1:4]:
         reader.open(link)
         place = urldefrag(link).fragment
         assert not place or reader.page.locator(f"[id='{place}']").count() == 1
 
 
-def test_the_magnifier_stands_before_the_first_letter(reader):
+def test_the_search_icon_stands_before_the_first_letter(reader):
     page = reader.open("search.html?q=mask")
     field = page.locator(".bd-search-container form.bd-search")
-    sign, words = (field.locator(what).bounding_box() for what in (".fa-magnifying-glass", "input"))
+    sign, words = (
+        field.locator(selector).bounding_box() for selector in (".fa-magnifying-glass", "input")
+    )
     assert sign["x"] + sign["width"] <= words["x"]
 
 
-def test_nothing_found_says_so(reader):
+def test_a_search_without_results_says_so(reader):
     page = reader.open("search.html?q=zzzyx+mask")
     expect(page.locator(".search-summary")).to_contain_text("Nothing found.")
 
 
-def test_formulas_stand_without_scripts(browser, address):
+def test_formulas_are_shown_without_scripts(browser, address):
     quiet = PageReader(visitor(browser, java_script_enabled=False), address)
     quiet.page.goto(f"{address}/{CHAPTERS[4]}")
     shown = quiet.page.locator(".bd-article mjx-container svg")
@@ -928,13 +932,15 @@ def test_a_copied_formula_is_its_tex(reader):
 def test_a_shared_link_says_what_it_leads_to(html, soup, name):
     page, course = soup(name), settings.load(ROOT)
     assert page.title.get_text().count(course.title) == 1
-    said = {m.get("property") or m.get("name"): m.get("content") for m in page.select("meta")}
-    assert 20 <= len(said["description"]) <= 202
-    assert said["og:description"] == said["description"]
-    assert said["og:title"] in page.title.get_text()
-    assert said["og:url"] == page.select_one("link[rel=canonical]")["href"] == course.site + name
-    assert said["og:image"].startswith(course.site)
-    picture = (html / said["og:image"].removeprefix(course.site)).read_bytes()
+    metadata = {m.get("property") or m.get("name"): m.get("content") for m in page.select("meta")}
+    assert 20 <= len(metadata["description"]) <= 202
+    assert metadata["og:description"] == metadata["description"]
+    assert metadata["og:title"] in page.title.get_text()
+    assert (
+        metadata["og:url"] == page.select_one("link[rel=canonical]")["href"] == course.site + name
+    )
+    assert metadata["og:image"].startswith(course.site)
+    picture = (html / metadata["og:image"].removeprefix(course.site)).read_bytes()
     assert struct.unpack(">II", picture[16:24]) == (1200, 630)
 
 
@@ -982,7 +988,7 @@ def test_pages_without_a_notebook_offer_none(html):
         assert "btn-download-notebook-button" not in (html / name).read_text(encoding="utf-8")
 
 
-def test_publications_stand_apart_and_lead_to_arxiv(reader):
+def test_references_are_spaced_and_link_to_arxiv(reader):
     page = reader.open("book/bibliography.html")
     entries = page.locator(".citation")
     boxes = [entry.bounding_box() for entry in entries.all()]
@@ -1011,8 +1017,8 @@ def test_a_page_prints_with_its_number_and_no_empty_box(browser, html):
     title = page.locator("h1:visible")
     assert title.count() == 1
     assert title.inner_text().startswith("4. ")
-    for what in (".attn-strip", ".attn-badges", "details.hide:not([open])"):
-        assert page.locator(f"{what}:visible").count() == 0
+    for selector in (".attn-strip", ".attn-badges", "details.hide:not([open])"):
+        assert page.locator(f"{selector}:visible").count() == 0
     boxes = page.locator(".cell_input:visible")
     assert boxes.count() > 5
     assert set(boxes.evaluate_all("all => all.map(e => getComputedStyle(e).breakInside)")) == {
@@ -1030,7 +1036,7 @@ def paper(browser, html) -> Iterator[Page]:
     page.close()
 
 
-def test_plots_on_paper_find_their_own_letters(paper):
+def test_plots_on_paper_use_their_own_glyphs(paper):
     """They stand in one document there, whose ids are renamed."""
     plots = "".join(paper.locator(".attn-plot").evaluate_all("all => all.map(e => e.outerHTML)"))
     ids = re.findall(r' id="([^"]+)"', plots)
@@ -1054,11 +1060,11 @@ def test_paper_has_no_folds_and_every_question_its_answer(paper):
     questions, answers = paper.locator(".attn-quiz"), paper.locator(".attn-answer")
     assert questions.count() == answers.count() >= 5 * len(CHAPTERS)
     options = [".attn-options > li", ":scope > div", ":scope > .attn-right"]
-    asked, answered, right = (
-        found.evaluate_all(f"all => all.map(e => e.querySelectorAll('{what}').length)")
-        for found, what in zip((questions, answers, answers), options, strict=True)
+    options_asked, answered, right = (
+        elements.evaluate_all(f"all => all.map(e => e.querySelectorAll('{selector}').length)")
+        for elements, selector in zip((questions, answers, answers), options, strict=True)
     )
-    assert asked == answered
+    assert options_asked == answered
     assert set(right) == {1}
     titles = answers.first.locator("xpath=../h2").inner_text()
     assert titles == "Answers to the questions"
@@ -1071,12 +1077,12 @@ def test_pages_print_as_one_file_whose_contents_say_where(html, tmp_path):
     """
 
     names, target = ["book/notation.html", CHAPTERS[4]], tmp_path / "two.pdf"
-    wanted = [name.removesuffix(".html") for name in names]
-    done = run_tool("pdf", *wanted, "--root", html.parents[1], "--output", target)
-    assert done.returncode == 0, done.stdout + done.stderr
+    stems = [name.removesuffix(".html") for name in names]
+    process = run_tool("pdf", *stems, "--root", html.parents[1], "--output", target)
+    assert process.returncode == 0, process.stdout + process.stderr
     printed = PdfReader(target)
     pages = [" ".join(page.extract_text().split()) for page in printed.pages]
-    assert f"({len(pages)} pages, " in done.stdout
+    assert f"({len(pages)} pages, " in process.stdout
     assert 12 < len(pages) < 30
     assert f"Version {__version__}" in pages[0]
     # Every page but the title's has its number, which a reader of text meets first.
@@ -1099,16 +1105,16 @@ def test_pages_print_as_one_file_whose_contents_say_where(html, tmp_path):
     text = " ".join(pages)
     assert "\\frac" not in text  # formulas are drawn
     assert "(5.1)" in text
-    for said in ("Read on", "Hide code cell source"):
-        assert said not in text
+    for phrase in ("Read on", "Hide code cell source"):
+        assert phrase not in text
 
 
 def test_too_many_or_missing_pages_are_refused(html, tmp_path):
     """One line each; what was printed stays."""
     target, root = tmp_path / "one.pdf", html.parents[1]
-    done = run_tool("pdf", "book/notation", "--most", "1", "--root", root, "--output", target)
-    assert (done.returncode, done.stderr) == (1, "it should have at most 1 pages\n")
+    process = run_tool("pdf", "book/notation", "--most", "1", "--root", root, "--output", target)
+    assert (process.returncode, process.stderr) == (1, "it should have at most 1 pages\n")
     assert target.exists()
-    done = run_tool("pdf", "book/nothing", "--root", root, "--output", target)
-    assert done.returncode == 1
-    assert "nothing.html is missing: build the book first (make book)" in done.stderr
+    process = run_tool("pdf", "book/nothing", "--root", root, "--output", target)
+    assert process.returncode == 1
+    assert "nothing.html is missing: build the book first (make book)" in process.stderr

@@ -18,7 +18,7 @@ def drawn() -> BeautifulSoup:
     return BeautifulSoup(navigation.course_map(COURSE, TITLES, LINKS), "html.parser")
 
 
-def test_every_chapter_is_on_it_once_in_order(drawn):
+def test_every_chapter_is_on_the_map_once_in_order(drawn):
     assert [a["href"] for a in drawn.select("a")] == list(LINKS.values())
     for a, chapter in zip(drawn.select("a"), COURSE.chapters, strict=True):
         assert a.get_text() == f"{chapter.number}. {TITLES[chapter.stem]}"
@@ -42,7 +42,7 @@ def test_side_chapters_branch_off_at_the_end_of_a_part(drawn):
     assert len(drawn.select(".attn-off")) <= 2
 
 
-def test_one_end_is_no_branch():
+def test_a_single_end_is_not_drawn_as_a_branch():
     chapters = [Chapter(i + 1, stem) for i, stem in enumerate("abcd")]
     above = {"a": (), "b": ("a",), "c": ("b",), "d": ("b",)}
     assert navigation.branches(chapters, above) == chapters[2:]

@@ -44,37 +44,37 @@ from attncourse.milestones import undone
 from attncourse.practice.drills import drills_of
 from helpers.project import ROOT, copy_course, run_tool
 
-ALL = exercises()
-WRONG = [(e, m) for e in ALL.values() for m in e.mistakes]
-each = pytest.mark.parametrize("exercise", ALL.values(), ids=ALL)
+EXERCISES = exercises()
+WRONG_ANSWERS = [(e, m) for e in EXERCISES.values() for m in e.mistakes]
+each = pytest.mark.parametrize("exercise", EXERCISES.values(), ids=EXERCISES)
 
 
 @pytest.fixture(scope="module")
 def entries(built) -> list[listing.GuideEntry]:
-    """Those that the book was built with."""
+    """Return the entries that the book was built with."""
     return listing.entries(built.parent / "field_guide.json")
 
 
-def place_of(wrong) -> tuple:
-    """What makes a function what it is: its code, names and constants, what it closes over."""
+def identity_of(wrong) -> tuple:
+    """Return a function's code, names, constants and closure, to compare functions by."""
     if isinstance(wrong, CodeType):
-        inner = [place_of(c) if isinstance(c, CodeType) else repr(c) for c in wrong.co_consts]
+        inner = [identity_of(c) if isinstance(c, CodeType) else repr(c) for c in wrong.co_consts]
         return wrong.co_code, wrong.co_names, wrong.co_varnames, tuple(inner)
     if isinstance(wrong, FunctionType):
-        found = [c.cell_contents for c in wrong.__closure__ or ()]  # super() holds its own class
-        cells = tuple(c.__name__ if isinstance(c, type) else place_of(c) for c in found)
+        contents = [c.cell_contents for c in wrong.__closure__ or ()]  # super() holds its own class
+        cells = tuple(c.__name__ if isinstance(c, type) else identity_of(c) for c in contents)
         code = wrong.__code__
         if wrong.__doc__:
             code = code.replace(co_consts=(None, *code.co_consts[1:]))
-        return place_of(code), cells
+        return identity_of(code), cells
     if isinstance(wrong, type):
         methods = {k: v for k, v in vars(wrong).items() if isinstance(v, FunctionType)}
-        return tuple((name, place_of(method)) for name, method in sorted(methods.items()))
+        return tuple((name, identity_of(method)) for name, method in sorted(methods.items()))
     return (repr(wrong),)
 
 
-def run_there(module, statement: str):
-    """What ``again`` is after a statement in a module of checks.
+def run_in_module(module, statement: str):
+    """Return the value of ``again`` after a statement in a module of checks.
 
     Its imports go first: Python compiles calls of imported names differently.
     """
@@ -91,7 +91,7 @@ def imports_of(module) -> str:
 
 
 def without_defaults(signature: inspect.Signature) -> inspect.Signature:
-    """The same names, to be called in the same way."""
+    """Return the signature without defaults: the same names and kinds."""
     parameters = [
         p if p.default is p.empty else p.replace(default=None)
         for p in signature.parameters.values()
@@ -121,20 +121,20 @@ def assert_is_the_mistakes_code(exercise, mistake):
     if "<locals>" in wrong.__qualname__:  # its own names are not there
         assert textwrap.indent(first, "    ") in textwrap.dedent(inspect.getsource(wrong))
     else:
-        assert place_of(rebuilt(module, first, wrong)) == place_of(wrong)
+        assert identity_of(rebuilt(module, first, wrong)) == identity_of(wrong)
     for helper in helpers:
         name = re.match(r"(?:def|class) (\w+)", helper)[1]
-        again = run_there(module, f"{helper}\n\nagain = {name}")
-        assert place_of(again) == place_of(getattr(module, name))
+        again = run_in_module(module, f"{helper}\n\nagain = {name}")
+        assert identity_of(again) == identity_of(getattr(module, name))
         assert code.count(name) > 1
 
 
 def rebuilt(module, code: str, function: FunctionType):
-    """A function of a shown body, with another's signature."""
+    """Return a function with a printed body and another function's signature."""
     signature = str(without_defaults(inspect.signature(function)))
     if function.__name__ == "<lambda>":
-        return run_there(module, f"again = lambda {signature[1:-1]}: (\n{code}\n)")
-    return run_there(module, f"def again{signature}:\n{textwrap.indent(code, '    ')}")
+        return run_in_module(module, f"again = lambda {signature[1:-1]}: (\n{code}\n)")
+    return run_in_module(module, f"def again{signature}:\n{textwrap.indent(code, '    ')}")
 
 
 def assert_is_the_options_code(piece: str, name: str, option: object):
@@ -152,14 +152,14 @@ def assert_is_the_options_code(piece: str, name: str, option: object):
                 assert outer not in known or outer in stored, outer
     elif option.__name__ == "<lambda>":
         body = piece.removeprefix(f"{name} = ")
-        assert does(rebuilt(module, body, option)) == does(option)
+        assert steps_of(rebuilt(module, body, option)) == steps_of(option)
     else:
-        again = run_there(module, f"{piece}\n\nagain = {option.__name__}")
-        assert does(again) == does(option)
+        again = run_in_module(module, f"{piece}\n\nagain = {option.__name__}")
+        assert steps_of(again) == steps_of(option)
 
 
-def does(function: FunctionType) -> list[tuple[str, str]]:
-    """What a function does, step by step; inner functions by their names alone."""
+def steps_of(function: FunctionType) -> list[tuple[str, str]]:
+    """Return a function's bytecode steps; inner functions appear by name."""
     steps = [(i.opname, re.sub(r"<code object (\S+) .*", r"\1", i.argrepr))
              for i in dis.get_instructions(function)]  # fmt: skip
     return [step for step in steps if step[0] not in ("RESUME", "NOP")]
@@ -169,40 +169,44 @@ def does(function: FunctionType) -> list[tuple[str, str]]:
 def test_the_example_is_of_the_verdicts_first_failure(exercise, entries):
     """What is shown of each mistake is of the exercise; of the first, what its verdict says."""
     criteria = [listing.prose(c.name) for c in exercise.criteria]
-    shown = [one for one in entries if one.target == exercise.target]
+    shown = [entry for entry in entries if entry.target == exercise.target]
     assert len(shown) == len(exercise.mistakes)
-    for one in shown:
-        assert one.symptom in symptoms.SYMPTOMS, one.id
-        assert fails_first(one) in criteria, one.id
-        assert re.search("<p>It |<p>[A-Z]|attn-pair", one.html.partition("Fails first")[2]), one.id
+    for entry in shown:
+        assert entry.symptom in symptoms.SYMPTOMS, entry.id
+        assert first_failing_criterion(entry) in criteria, entry.id
+        assert re.search("<p>It |<p>[A-Z]|attn-pair", entry.html.partition("Fails first")[2]), (
+            entry.id
+        )
     verdict = judge(exercise, exercise.mistakes[0].wrong, wrong_lines.SEED)
     first = next(c.name for c in verdict.criteria if not c.passed)
-    assert fails_first(shown[0]) == listing.prose(first)
+    assert first_failing_criterion(shown[0]) == listing.prose(first)
 
 
-def fails_first(one: listing.GuideEntry) -> str:
-    """The criterion that an entry names."""
-    return re.search("Fails first</strong> at “(.*?)”:</p>", one.html)[1]
+def first_failing_criterion(entry: listing.GuideEntry) -> str:
+    """Return the criterion that an entry says fails first."""
+    return re.search("Fails first</strong> at “(.*?)”:</p>", entry.html)[1]
 
 
 def test_pictures_are_shown_wherever_the_example_has_one(entries):
-    tables = [one for one in entries if "<table" in one.html]
+    tables = [entry for entry in entries if "<table" in entry.html]
     assert tables
-    assert all(ALL[one.target].picture for one in tables)
-    for one in entries:
+    assert all(EXERCISES[entry.target].picture for entry in tables)
+    for entry in entries:
         alike = "columns sum to 1, not rows"
-        assert one.symptom != alike or "<table" in one.html or "attn-pair" in one.html, one.id
+        assert entry.symptom != alike or "<table" in entry.html or "attn-pair" in entry.html, (
+            entry.id
+        )
 
 
 def test_no_right_answer_is_shown(entries):
     """Neither a reference nor a helper that passes."""
     bodies = {}
-    for exercise in ALL.values():
+    for exercise in EXERCISES.values():
         tree = ast.parse(textwrap.dedent(inspect.getsource(exercise.reference))).body[0]
-        kept = tree.body[1:] if ast.get_docstring(tree) else tree.body
-        bodies[exercise.target] = "\n".join(ast.unparse(statement) for statement in kept)
-    page = text_of("\n".join(one.html for one in entries))
-    for exercise, mistake in WRONG:
+        statements = tree.body[1:] if ast.get_docstring(tree) else tree.body
+        bodies[exercise.target] = "\n".join(ast.unparse(statement) for statement in statements)
+    page = text_of("\n".join(entry.html for entry in entries))
+    for exercise, mistake in WRONG_ANSWERS:
         line = wrong_lines.wrong_line(exercise, mistake)
         shown = ast.unparse(ast.parse(line.code))
         assert bodies[exercise.target] not in shown
@@ -227,7 +231,7 @@ def on_one_line(text: str) -> str:
 
 
 def test_a_right_helper_is_told_from_a_wrong_one(monkeypatch):
-    cosine = ALL["tokens.cosine_similarity"]
+    cosine = EXERCISES["tokens.cosine_similarity"]
     module = check_source.source("attncourse.bank.tokens.cosine_similarity")
     checks = importlib.import_module(module.name)
     monkeypatch.setattr(checks, "cosine", cosine.reference, raising=False)
@@ -235,8 +239,8 @@ def test_a_right_helper_is_told_from_a_wrong_one(monkeypatch):
     assert not wrong_lines.is_right(cosine, module, "dots")
 
 
-def test_a_mistake_that_is_written_nowhere_is_found_by_its_code():
-    exercise = ALL["mixing.mix"]
+def test_a_mistake_without_source_is_found_by_its_code():
+    exercise = EXERCISES["mixing.mix"]
     made = replace(exercise.mistakes[1], name="made in a loop", explanation="…")
     assert wrong_lines.wrong_line(exercise, made).code == "product = np.dot(A, X)"
     lost = Mistake("lost", "…", len)
@@ -244,22 +248,24 @@ def test_a_mistake_that_is_written_nowhere_is_found_by_its_code():
         wrong_lines.wrong_line(exercise, lost)
 
 
-def test_nothing_on_it_depends_on_the_machine_or_the_run(entries):
-    by_stem = {exercise.stem: exercise for exercise in ALL.values()}  # the last of each chapter
+def test_the_guide_depends_on_no_machine_and_no_run(entries):
+    by_stem = {
+        exercise.stem: exercise for exercise in EXERCISES.values()
+    }  # the last of each chapter
     for exercise in by_stem.values():
         again = listing.distinct(listing.entry(exercise, m) for m in exercise.mistakes)
-        assert again == [one for one in entries if one.target == exercise.target]
-    for one in entries:
-        assert not re.search(r"0x[0-9a-f]{6}|/home/|/tmp/|site-packages", one.html), one.id
-        assert str(ROOT) not in one.html, one.id
-    assert len({one.id for one in entries}) == len(entries)
+        assert again == [entry for entry in entries if entry.target == exercise.target]
+    for entry in entries:
+        assert not re.search(r"0x[0-9a-f]{6}|/home/|/tmp/|site-packages", entry.html), entry.id
+        assert str(ROOT) not in entry.html, entry.id
+    assert len({entry.id for entry in entries}) == len(entries)
 
 
 def test_the_cache_holds_until_the_sources_change(tmp_path, monkeypatch, entries):
     cache = tmp_path / "_build" / "guide.json"
-    monkeypatch.setattr(listing, "exercises", lambda: {"tokens.embed": ALL["tokens.embed"]})
+    monkeypatch.setattr(listing, "exercises", lambda: {"tokens.embed": EXERCISES["tokens.embed"]})
     first = listing.entries(cache)
-    assert first == [one for one in entries if one.target == "tokens.embed"]
+    assert first == [entry for entry in entries if entry.target == "tokens.embed"]
 
     def computed_again(*_, **__):
         pytest.fail("computed again")
@@ -272,13 +278,13 @@ def test_the_cache_holds_until_the_sources_change(tmp_path, monkeypatch, entries
 
 
 def test_entries_are_worked_out_beside_sphinx(tmp_path, monkeypatch):
-    kept = tmp_path / "guide.json"
-    monkeypatch.setattr(listing, "exercises", lambda: {"tokens.embed": ALL["tokens.embed"]})
-    process = listing.work_ahead(kept)
-    assert listing.work_ahead(kept) is process
+    cache_file = tmp_path / "guide.json"
+    monkeypatch.setattr(listing, "exercises", lambda: {"tokens.embed": EXERCISES["tokens.embed"]})
+    process = listing.work_ahead(cache_file)
+    assert listing.work_ahead(cache_file) is process
     process.join()
     assert process.exitcode == 0
-    assert {entry["target"] for entry in json.loads(kept.read_text())["entries"]} == {
+    assert {entry["target"] for entry in json.loads(cache_file.read_text())["entries"]} == {
         "tokens.embed"
     }
 
@@ -310,8 +316,8 @@ def test_entries_are_worked_out_beside_threads_of_torch(tmp_path):
     environment = {name: value for name, value in os.environ.items() if "NUM_THREADS" not in name}
     environment["PYTHONPATH"] = str(ROOT / "tools")
     command = [sys.executable, "-c", AFTER_THREADS, str(tmp_path / "guide.json")]
-    done = subprocess.run(command, env=environment, start_new_session=True)
-    assert done.returncode == 0
+    process = subprocess.run(command, env=environment, start_new_session=True)
+    assert process.returncode == 0
     assert (tmp_path / "guide.json").exists()
 
 
@@ -324,7 +330,7 @@ def test_sphinx_reads_the_guide_last(monkeypatch):
 
 
 @pytest.mark.slow
-def test_markup_of_ours_comes_into_the_page_as_it_is():
+def test_the_courses_own_markup_is_kept_on_the_page():
     document = new_document("a page")
     document += raw("<b>ours</b>")
     assert b"<b>ours</b>" in publish_from_doctree(document, writer_name="html5")
@@ -334,15 +340,15 @@ def test_every_mistake_is_once_on_the_page(built):
     built_pages = built / "book"
     page = (built_pages / "field_guide.html").read_text(encoding="utf-8")
     article = page[page.index("<article") : page.index("</article>")]
-    assert len(page.encode()) < 2_000 * len(WRONG)
+    assert len(page.encode()) < 2_000 * len(WRONG_ANSWERS)
     heads = re.findall(
         r'<details class="attn-bug" id="([\w-]+)"><summary><span>(.*?)</span>', article
     )
-    expected = [(e.target, m.name.replace("`", "")) for e, m in WRONG]
+    expected = [(e.target, m.name.replace("`", "")) for e, m in WRONG_ANSWERS]
     shown = [text_of(name) for _, name in heads]
     assert shown == [name for _, name in expected]
     words = on_one_line(text_of(article))
-    for _, mistake in WRONG:
+    for _, mistake in WRONG_ANSWERS:
         assert on_one_line(text_of(listing.with_code(mistake.explanation))) in words
     ids = ids_on(built_pages / "field_guide.html")
     assert len(set(ids)) == len(ids)
@@ -360,17 +366,17 @@ def test_every_mistake_is_once_on_the_page(built):
     for link in links:
         if link.scheme:
             continue
-        other = built_pages / link.path if link.path else built_pages / "field_guide.html"
-        assert other.is_file(), link
+        linked_page = built_pages / link.path if link.path else built_pages / "field_guide.html"
+        assert linked_page.is_file(), link
         if link.fragment.startswith("set="):
-            assert 'data-figure="real_model"' in other.read_text(encoding="utf-8")
+            assert 'data-figure="real_model"' in linked_page.read_text(encoding="utf-8")
             to_real_model += 1
         elif link.path == "practice.html":  # an address of a drill, which the page's script reads
             assert unquote(link.fragment) in drills, link
         elif link.fragment:
-            assert unquote(link.fragment) in ids_on(other), link
+            assert unquote(link.fragment) in ids_on(linked_page), link
         to_chapters += bool(re.match(r"\d\d_", link.path)) and bool(link.fragment)
-    assert to_chapters >= len(ALL)
+    assert to_chapters >= len(EXERCISES)
     assert to_real_model == sum(row.entry is not None and row.name in UNDONE for row in undone.ROWS)
 
 
@@ -380,11 +386,11 @@ def guide(tmp_path) -> Path:
     root = copy_course(tmp_path / "course", "attncourse", "tools")
     toc = yaml.safe_load((root / "_toc.yml").read_text())
     numbered = next(part for part in toc["parts"] if part.get("numbered"))
-    kept = numbered | {"chapters": numbered["chapters"][:2]}
+    shortened_part = numbered | {"chapters": numbered["chapters"][:2]}
     back = {"caption": "Back matter", "chapters": [{"file": "book/field_guide"}]}
-    toc |= {"parts": [kept, back]}
+    toc |= {"parts": [shortened_part, back]}
     (root / "_toc.yml").write_text(yaml.safe_dump(toc, allow_unicode=True))
-    for page in (toc["root"], *(chapter["file"] for chapter in kept["chapters"])):
+    for page in (toc["root"], *(chapter["file"] for chapter in shortened_part["chapters"])):
         path = root / f"{page}.md"
         text = re.sub(r"(?ms)^```.*?^```$", "", path.read_text(encoding="utf-8"))
         path.write_text("\n\n".join(re.findall(r"(?m)^##? .+", text)), encoding="utf-8")
@@ -403,10 +409,10 @@ def test_a_section_that_is_gone_fails_the_build(guide, built):
     assert "Five matrices" not in spoiled.stderr
 
 
-def test_what_the_live_page_can_undo_leads_there():
+def test_mistakes_that_the_live_page_shows_link_to_it():
     places = undone_in_real_model()
     assert len(places) == sum(row.entry is not None and row.name in UNDONE for row in undone.ROWS)
-    ids = {listing.name_of_place(f"{e.target} {m.name}") for e, m in WRONG}
+    ids = {listing.name_of_place(f"{e.target} {m.name}") for e, m in WRONG_ANSWERS}
     assert places.keys() <= ids
     for place, address in places.items():
         assert address.startswith("real_model.html#set=real_model&text=")

@@ -19,8 +19,8 @@ PROMPT = re.compile(
 )
 
 
-def shown(cell: str) -> list[str]:
-    """The names of what a cell prints with `show_source`."""
+def names_printed(cell: str) -> list[str]:
+    """Return the names of what a cell prints with ``show_source``."""
     code = re.sub(r"\A(?:---\n.*?^---\n|(?::[^\n]*\n)*)", "", cell, flags=re.DOTALL | re.MULTILINE)
     try:
         calls = [n for n in ast.walk(ast.parse(code)) if isinstance(n, ast.Call)]
@@ -35,22 +35,24 @@ def shown(cell: str) -> list[str]:
 
 
 def faults(page: str, numbers: dict[str, str], targets: set[str]) -> list[str]:
-    said = []
+    messages = []
     for cell in CELL.findall(page):
-        asked = [name for name in dict.fromkeys(shown(cell)) if name in targets]
+        exercises_shown = [name for name in dict.fromkeys(names_printed(cell)) if name in targets]
         prompt = PROMPT.search(cell)
-        if asked and not ("hide-output" in cell and prompt):
-            said.append(f"{', '.join(asked)}: printed, not folded")
+        if exercises_shown and not ("hide-output" in cell and prompt):
+            messages.append(f"{', '.join(exercises_shown)}: printed, not folded")
         elif prompt:
             named = re.findall(r"\d+\.\d+", prompt[1])
-            wanted = [numbers[name] for name in asked if name in numbers]
-            if sorted(named) != sorted(wanted):
-                said.append(f"the fold names {', '.join(named)} and shows {', '.join(wanted)}")
-    return said
+            expected = [numbers[name] for name in exercises_shown if name in numbers]
+            if sorted(named) != sorted(expected):
+                messages.append(
+                    f"the fold names {', '.join(named)} and shows {', '.join(expected)}"
+                )
+    return messages
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda chapter: chapter.stem)
-def test_what_an_exercise_asks_for_is_folded(chapter):
+def test_code_that_an_exercise_asks_for_is_folded(chapter):
     page = (ROOT / f"{chapter.page}.md").read_text(encoding="utf-8")
     targets = {e.name for e in exercises().values() if e.stem == chapter.stem}
     assert faults(page, numbers_of(chapter), targets) == []
@@ -77,6 +79,6 @@ show_source(mix)
         ("```{code-cell} ipython3\nshow_source(helper)\n```\n", None),
     ],
 )
-def test_each_fault_is_seen(page, fault):
-    said = faults(page, {"mix": "2.1", "blend": "2.2"}, {"mix", "blend"})
-    assert (said == []) if fault is None else fault in "; ".join(said)
+def test_each_fault_of_a_fold_is_reported(page, fault):
+    messages = faults(page, {"mix": "2.1", "blend": "2.2"}, {"mix", "blend"})
+    assert (messages == []) if fault is None else fault in "; ".join(messages)

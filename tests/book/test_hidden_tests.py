@@ -25,21 +25,26 @@ from helpers.project import ROOT
 SEEDS = (0, 1, 20261122)
 
 
-GIVEN = ("import ", "from ", "class ", "def ")  # begins what the answers are given to build on
+STATEMENTS_TO_RUN = (
+    "import ",
+    "from ",
+    "class ",
+    "def ",
+)  # begins what the answers are given to build on
 
 
 @cache
 def solved(folder: Path) -> dict:
-    """The names of an assignment's notebook once the right answers have run."""
+    """Return the namespace of an assignment's notebook after the right answers have run."""
     names: dict = {"display": print}
     for cell in cells_of(folder):
-        if cell.code and (cell.solution or cell.source.startswith(GIVEN)):
+        if cell.code and (cell.solution or cell.source.startswith(STATEMENTS_TO_RUN)):
             exec(cell.source, names)
     return names
 
 
 def passes(folder: Path, source: str, seed: int, **answers) -> bool:
-    """Whether a hidden test holds for these answers."""
+    """True if a hidden test passes with these answers."""
     random.seed(seed)
     np.random.seed(seed % 2**32)
     torch.manual_seed(seed)
@@ -54,8 +59,8 @@ def passes(folder: Path, source: str, seed: int, **answers) -> bool:
 # --- degenerate answers ---------------------------------------------------------------------------
 
 
-def filled(value, number):
-    """Something like a value, with nothing but this number in it."""
+def filled_like(value, number):
+    """Return a value of the same form with every entry set to ``number``."""
     if isinstance(value, torch.Tensor):
         return torch.full(value.shape, number).to(value.dtype)
     if isinstance(value, np.ndarray):
@@ -65,12 +70,12 @@ def filled(value, number):
             parameter.data.fill_(number)
         return value
     if isinstance(value, list):
-        return [filled(item, number) for item in value]
+        return [filled_like(item, number) for item in value]
     return type(value)(number) if isinstance(value, bool | float) else number
 
 
 def average(value) -> float:
-    """The mean of an array's numbers; another number for what is one number anyway."""
+    """Return the mean of an array's numbers; for a single number, another one."""
     if not isinstance(value, np.ndarray | torch.Tensor):
         return 0.5
     numbers = np.asarray(value.detach() if isinstance(value, torch.Tensor) else value, dtype=float)
@@ -78,52 +83,52 @@ def average(value) -> float:
 
 
 def reshaped(value, *shape):
-    """An array in another shape of its library, with zeros where there is something."""
+    """Return zeros of the same library in another shape."""
     if isinstance(value, torch.Tensor):
         return torch.zeros(shape).to(value.dtype)
     return [] if isinstance(value, list | str) else np.zeros(shape)
 
 
 def destroy(things, number=0) -> bool:
-    """Changes everything that can be changed in place; whether there was anything."""
-    found = [t for t in things if isinstance(t, torch.nn.Module | torch.Tensor | np.ndarray)]
-    for thing in found:
+    """Overwrite all arrays and modules in place; True if there were any."""
+    arrays = [t for t in things if isinstance(t, torch.nn.Module | torch.Tensor | np.ndarray)]
+    for thing in arrays:
         if isinstance(thing, torch.nn.Module):
-            filled(thing, number)
+            filled_like(thing, number)
         elif isinstance(thing, torch.Tensor):
             thing.detach().fill_(number)
         else:
             thing[...] = number
-    return bool(found)
+    return bool(arrays)
 
 
-def destroying(number):
-    """Changes the arguments, and returns what is full of the same number."""
+def destroying_answer(number):
+    """Return an answer that overwrites its arguments and returns the same number everywhere."""
 
     def spoilt(right, args, kwargs):
-        value = filled(right(*args, **kwargs), number)
+        value = filled_like(right(*args, **kwargs), number)
         destroy([*args, *kwargs.values()], number)
         return value
 
     return spoilt
 
 
-def right_of_destroyed(number):
-    """Changes the arguments, and is right about what they are then."""
+def right_after_destroying(number):
+    """Return an answer that overwrites its arguments and is right for the overwritten ones."""
 
     def spoilt(right, args, kwargs):
         value = right(*args, **kwargs)
         changed = destroy([*args, *kwargs.values()], number)
-        return right(*args, **kwargs) if changed else filled(value, number)
+        return right(*args, **kwargs) if changed else filled_like(value, number)
 
     return spoilt
 
 
-SPOILT = {  # what comes of the right answer and its arguments
-    "zeros": lambda right, args, kwargs: filled(right(*args, **kwargs), 0),
-    "ones": lambda right, args, kwargs: filled(right(*args, **kwargs), 1),
-    "NaN": lambda right, args, kwargs: filled(right(*args, **kwargs), float("nan")),
-    "its own mean": lambda right, args, kwargs: filled(
+SPOILT_RESULTS = {  # what comes of the right answer and its arguments
+    "zeros": lambda right, args, kwargs: filled_like(right(*args, **kwargs), 0),
+    "ones": lambda right, args, kwargs: filled_like(right(*args, **kwargs), 1),
+    "NaN": lambda right, args, kwargs: filled_like(right(*args, **kwargs), float("nan")),
+    "its own mean": lambda right, args, kwargs: filled_like(
         value := right(*args, **kwargs), average(value)
     ),
     "one number": lambda right, args, kwargs: average(right(*args, **kwargs)),
@@ -132,15 +137,15 @@ SPOILT = {  # what comes of the right answer and its arguments
     "None": lambda right, args, kwargs: None,
     "first argument": lambda right, args, kwargs: args[0],
     "last argument": lambda right, args, kwargs: args[-1],
-    "destroys and returns zeros": destroying(0),
-    "destroys and returns ones": destroying(1),
-    "zeros its arguments, then is right": right_of_destroyed(0),
-    "fills its arguments, then is right": right_of_destroyed(1),
+    "destroys and returns zeros": destroying_answer(0),
+    "destroys and returns ones": destroying_answer(1),
+    "zeros its arguments, then is right": right_after_destroying(0),
+    "fills its arguments, then is right": right_after_destroying(1),
 }
 
 
 def answer_of(right, spoil):
-    """The right answer, spoilt: a function, or a module whose methods are."""
+    """Return the right answer with its results spoilt: a function, or a class with such methods."""
     if not isinstance(right, type):
         return lambda *args, **kwargs: spoil(right, args, kwargs)
 
@@ -157,8 +162,8 @@ def answer_of(right, spoil):
     return type(right.__name__, (right,), methods)
 
 
-def remembered(folder: Path, name: str):
-    """An answer that returns what the text's example shows, whatever it is given."""
+def answer_from_example(folder: Path, name: str):
+    """Return an answer that always returns the result of the text's example."""
     right, seen = solved(folder)[name], []
 
     def listening(right, args, kwargs):
@@ -176,18 +181,18 @@ def remembered(folder: Path, name: str):
 @pytest.mark.parametrize(("folder", "name", "source"), NAMED)
 def test_no_degenerate_answer_passes(folder, name, source):
     right = solved(folder)[name]
-    answers = {what: answer_of(right, spoil) for what, spoil in SPOILT.items()}
+    answers = {kind: answer_of(right, spoil) for kind, spoil in SPOILT_RESULTS.items()}
     assert [
-        (what, seed)
-        for what, answer in answers.items()
+        (kind, seed)
+        for kind, answer in answers.items()
         for seed in SEEDS
         if passes(folder, source, seed, **{name: answer})
     ] == []
 
 
 @pytest.mark.parametrize(("folder", "name", "source"), NAMED)
-def test_what_the_text_shows_is_not_what_is_asked(folder, name, source):
-    answer = remembered(folder, name)
+def test_answers_from_the_texts_example_fail(folder, name, source):
+    answer = answer_from_example(folder, name)
     assert not passes(folder, source, 0, **{name: answer})
 
 
@@ -195,7 +200,7 @@ MODULES = [p for p in NAMED if isinstance(solved(p.values[0])[p.values[1]], type
 
 
 @pytest.mark.parametrize(("folder", "name", "source"), MODULES)
-def test_a_module_that_empties_itself_passes_nothing(folder, name, source):
+def test_a_module_that_changes_itself_passes_nothing(folder, name, source):
     right = solved(folder)[name]
 
     class Emptied(right):
@@ -211,14 +216,14 @@ def test_a_module_that_empties_itself_passes_nothing(folder, name, source):
 
 
 def right_answers() -> list:
-    found = []
+    cases = []
     for folder, name, source in HIDDEN:
         stem = folder.name.split("_", 1)[1]
         target = next(t for t in exercises() if t == f"{stem}.{name}")
         alternatives = importlib.import_module(f"test_{stem}").RIGHT[target]
         for number, answer in enumerate([solved(folder)[name], *alternatives]):
-            found.append(pytest.param(folder, name, source, answer, id=f"{target}-{number}"))
-    return found
+            cases.append(pytest.param(folder, name, source, answer, id=f"{target}-{number}"))
+    return cases
 
 
 @pytest.mark.parametrize(("folder", "name", "source", "answer"), right_answers())
@@ -260,7 +265,7 @@ TORCH = {
     "destroys": "[a.zero_() for a in args if hasattr(a, 'zero_')]; return torch.zeros_like(value)",
     "first": "return args[0]",
 }
-JUDGED = [
+JUDGED_ANSWERS = [
     *(("02_mixing", body) for body in NUMPY.values()),
     *(("05_kqv", body) for body in TORCH.values()),
     ("08_cross_attention", TORCH["destroys"]),
@@ -268,7 +273,7 @@ JUDGED = [
 ]
 
 
-@pytest.mark.parametrize(("folder", "body"), JUDGED)
+@pytest.mark.parametrize(("folder", "body"), JUDGED_ANSWERS)
 def test_the_judge_gives_no_points_for_a_degenerate_answer(folder, body):
     data = (ROOT / "solutions" / folder / f"{folder}.ipynb").read_bytes()
     cells = tuple(c for c in read_cells(data) if not c.grade_id.startswith("points_"))

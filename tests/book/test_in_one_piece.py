@@ -48,8 +48,11 @@ from helpers.project import ROOT
 
 CHAPTERS = {chapter.stem: chapter for chapter in settings.load(ROOT).chapters}
 LINES, COLUMNS = range(10, 61), 72
-LISTED = r"((?:,? (?:and )?[\d.]+(?: to [\d.]+)?)+)"
-ANSWERS, IDEAS = rf"answers? to exercises?{LISTED}", rf"the idea of(?: exercises?)?{LISTED}"
+NUMBERS_LISTED = r"((?:,? (?:and )?[\d.]+(?: to [\d.]+)?)+)"
+ANSWERS, IDEAS = (
+    rf"answers? to exercises?{NUMBERS_LISTED}",
+    rf"the idea of(?: exercises?)?{NUMBERS_LISTED}",
+)
 RNG = np.random.default_rng(5)
 
 
@@ -57,7 +60,7 @@ class Piece(NamedTuple):
     """An expression of the listing's names and of what is given, and what it must come to."""
 
     expression: str
-    given: dict[str, Any]
+    names: dict[str, Any]
     expected: Callable[[], Any]
 
 
@@ -72,51 +75,70 @@ IMAGES = torch.randn(2, 3, 6, 6, generator=torch.Generator().manual_seed(5))
 MAPS = torch.rand(3, 7, 7, generator=torch.Generator().manual_seed(6))
 PATTERN = interpret.previous_token_pattern(7)
 TILED = torch.randn(3, 11, 5, generator=torch.Generator().manual_seed(7))
-SAID = "It's 3.14, isn't it?"
+QUOTED_TEXT = "It's 3.14, isn't it?"
 HEADS = multihead.MultiHeadAttention(12, 3)
 WIDE = torch.from_numpy(numbers(2, 5, 12)).float()
 LOGITS = torch.from_numpy(numbers(2, 4, 7)).float()
-SEEN = torch.from_numpy(RNG.random((2, 4, 7)) < 0.5)
-SEEN[0, 1] = False  # a query without a key
+SEEN_TOKENS = torch.from_numpy(RNG.random((2, 4, 7)) < 0.5)
+SEEN_TOKENS[0, 1] = False  # a query without a key
 PLACES = torch.tensor([0, 3, 11, 40, 5])
 
 
-def drawn(*shape: int) -> torch.Tensor:
+def random_tensor(*shape: int) -> torch.Tensor:
     return torch.from_numpy(numbers(*shape)).float()
 
 
-def made(module: torch.nn.Module) -> torch.nn.Module:
+def randomised(module: torch.nn.Module) -> torch.nn.Module:
     """A module whose weights are of order one, to be copied into the listing's own."""
     with torch.no_grad():
         for parameter in module.parameters():
-            parameter.copy_(drawn(*parameter.shape))
+            parameter.copy_(random_tensor(*parameter.shape))
     return module
 
 
-def loaded(call: str) -> str:
+def with_state(call: str) -> str:
     """An expression: a module of the listing, made by a call, with the given state in it."""
     return f"[made := {call}, made.load_state_dict(state)][0]"
 
 
-BATCH, OTHERS = drawn(2, 5, 3), drawn(2, 7, 4)
+BATCH, OTHERS = random_tensor(2, 5, 3), random_tensor(2, 7, 4)
 MASK = torch.from_numpy(RNG.random((5, 7)) < 0.6)
 MASK[3] = False  # a query without a key
-HEAD, CROSS = made(kqv.AttentionHead(3, 2, 4)), made(cross_attention.CrossAttention(3, 4, 2, 3))
-POOLING = made(cross_attention.AttentionPooling(3, 2))
-BILINEAR, ADDITIVE = made(scoring.BilinearScore(3, 4)), made(scoring.AdditiveScore(3, 4, 6))
-SCORES = drawn(2, 5, 7)
+HEAD, CROSS = (
+    randomised(kqv.AttentionHead(3, 2, 4)),
+    randomised(cross_attention.CrossAttention(3, 4, 2, 3)),
+)
+POOLING = randomised(cross_attention.AttentionPooling(3, 2))
+BILINEAR, ADDITIVE = (
+    randomised(scoring.BilinearScore(3, 4)),
+    randomised(scoring.AdditiveScore(3, 4, 6)),
+)
+SCORES = random_tensor(2, 5, 7)
 WEIGHTS = torch.from_numpy(RNG.dirichlet(np.ones(5), size=3)).float()
-NORMED = BATCH, drawn(2, 7, 3), drawn(3), drawn(3)
-ABSORBED = drawn(2, 4, 5, 3), drawn(2, 4, 5, 2), drawn(2, 7, 6), drawn(2, 7, 2), drawn(4, 6, 3)
-MEMORY = drawn(2, 5, 4)
+NORMED = BATCH, random_tensor(2, 7, 3), random_tensor(3), random_tensor(3)
+ABSORBED = (
+    random_tensor(2, 4, 5, 3),
+    random_tensor(2, 4, 5, 2),
+    random_tensor(2, 7, 6),
+    random_tensor(2, 7, 2),
+    random_tensor(4, 6, 3),
+)
+MEMORY = random_tensor(2, 5, 4)
 KINDS = ("full", "window", "latent", "state")
-KEPT = {"n_kv_heads": 2, "d_head": 4, "window": 30, "d_latent": 6, "d_turned": 2, "d_state": 20}
-CONFIGS = [{"layers": [kind], **KEPT} for kind in KINDS]
+CACHE_SIZES = {
+    "n_kv_heads": 2,
+    "d_head": 4,
+    "window": 30,
+    "d_latent": 6,
+    "d_turned": 2,
+    "d_state": 20,
+}
+CONFIGS = [{"layers": [kind], **CACHE_SIZES} for kind in KINDS]
 
 # What to compare, by chapter.
 PIECES: dict[str, list[Piece]] = {
     "tokens": [
-        Piece("tokenize(said)", {"said": SAID}, lambda: tokens.tokenize(SAID)),
+        Piece("tokenize(said)", {"said": QUOTED_TEXT}, lambda: tokens.tokenize(QUOTED_TEXT)),
         Piece(
             "[one_hot(ids, 5), embed(ids, table)]",
             {"ids": IDS, "table": TABLE},
@@ -243,8 +265,8 @@ PIECES: dict[str, list[Piece]] = {
         ),
         Piece(
             "masked_softmax(scores, mask)",
-            {"scores": LOGITS, "mask": SEEN},
-            lambda: masking.masked_softmax(LOGITS, SEEN),
+            {"scores": LOGITS, "mask": SEEN_TOKENS},
+            lambda: masking.masked_softmax(LOGITS, SEEN_TOKENS),
         ),
         Piece(
             "[leak(f, x, causal_mask(5)) "
@@ -287,7 +309,7 @@ PIECES: dict[str, list[Piece]] = {
             ],
         ),
         Piece(
-            f"{loaded('AttentionHead(3, 2, 4)')}(x, m)",
+            f"{with_state('AttentionHead(3, 2, 4)')}(x, m)",
             {"x": BATCH, "m": MASK[:, :5], "state": HEAD.state_dict()},
             lambda: HEAD(BATCH, MASK[:, :5]),
         ),
@@ -303,12 +325,12 @@ PIECES: dict[str, list[Piece]] = {
             ],
         ),
         Piece(
-            f"{loaded('BilinearScore(3, 4)')}(x, y)",
+            f"{with_state('BilinearScore(3, 4)')}(x, y)",
             {"x": BATCH, "y": OTHERS, "state": BILINEAR.state_dict()},
             lambda: BILINEAR(BATCH, OTHERS),
         ),
         Piece(
-            f"{loaded('AdditiveScore(3, 4, 6)')}(x, y)",
+            f"{with_state('AdditiveScore(3, 4, 6)')}(x, y)",
             {"x": BATCH, "y": OTHERS, "state": ADDITIVE.state_dict()},
             lambda: ADDITIVE(BATCH, OTHERS),
         ),
@@ -332,12 +354,12 @@ PIECES: dict[str, list[Piece]] = {
     ],
     "cross_attention": [
         Piece(
-            f"[{loaded('CrossAttention(3, 4, 2, 3)')}(x, y, mask) for mask in (None, m)]",
+            f"[{with_state('CrossAttention(3, 4, 2, 3)')}(x, y, mask) for mask in (None, m)]",
             {"x": BATCH, "y": OTHERS, "m": MASK, "state": CROSS.state_dict()},
             lambda: [CROSS(BATCH, OTHERS, mask) for mask in (None, MASK)],
         ),
         Piece(
-            f"[{loaded('AttentionPooling(3, 2)')}(x, mask) for mask in (None, m)]",
+            f"[{with_state('AttentionPooling(3, 2)')}(x, mask) for mask in (None, m)]",
             {"x": BATCH, "m": MASK[:2, :5], "state": POOLING.state_dict()},
             lambda: [POOLING(BATCH, mask) for mask in (None, MASK[:2, :5])],
         ),
@@ -346,14 +368,14 @@ PIECES: dict[str, list[Piece]] = {
 
 torch.manual_seed(0)
 ROWS = torch.randn(2, 5, 12)
-LATER = torch.ones(5, 5, dtype=torch.bool).tril()
+CAUSAL = torch.ones(5, 5, dtype=torch.bool).tril()
 BLOCK, LLAMA = transformer.EncoderBlock(12, 3), llama.LlamaBlock(12, 6, 2, 7, 50.0)
 MODEL = gpt.GPT(gpt.GPTConfig(11, 7, d_model=12, n_heads=3)).eval()
 for parameter in (*BLOCK.parameters(), *LLAMA.parameters(), *MODEL.parameters()):
     torch.nn.init.normal_(parameter, std=0.4)
 # Drafts of which each guess is kept or refused for certain, and one token alone is left to draw.
 DRAFTS = [torch.tensor(ids, dtype=torch.long) for ids in ([0, 1], [0, 2], [1], [])]
-CERTAIN = (
+CERTAIN_DRAFT = (
     torch.tensor([[0.5, 0.5, 0, 0], [0, 0.5, 0.5, 0]]),
     torch.tensor([[1.0, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1]]),
 )
@@ -361,27 +383,27 @@ STORY = torch.tensor([[3, 1, 4, 1, 5], [9, 2, 6, 5, 3]])
 
 
 def state(module: torch.nn.Module, **names: str) -> dict[str, torch.Tensor]:
-    """A module's numbers under the listing's names: no room, and what else is called otherwise."""
+    """Return a module's state under the names that the listing uses."""
     names = {"attention.": "", "feed_forward.": "", **names}
-    found = {}
+    tensors = {}
     for name, tensor in module.state_dict().items():
-        for one, other in names.items():
-            name = name.replace(one, other)
-        found[name] = tensor
-    return found
+        for old, new in names.items():
+            name = name.replace(old, new)
+        tensors[name] = tensor
+    return tensors
 
 
 def gpt_state() -> dict[str, torch.Tensor]:
-    """The same for a GPT, whose queries, keys and values lie in one matrix there."""
-    found = state(MODEL, blocks="layers", gain="weight")
+    """Return a GPT's state under the listing's names: W_q, W_k and W_v are one matrix there."""
+    tensors = state(MODEL, blocks="layers", gain="weight")
     for i in range(2):
         for kind in ("weight", "bias"):
-            parts = [found.pop(f"layers.{i}.W_{one}.{kind}") for one in "qkv"]
-            found[f"layers.{i}.W_qkv.{kind}"] = torch.cat(parts)
-    table = found.pop("positions.table")
-    found |= {f"layers.2.{kind}": found.pop(f"norm.{kind}") for kind in ("weight", "bias")}
-    del found["out.weight"]  # the table again
-    return found | {"positions.weight": table}
+            parts = [tensors.pop(f"layers.{i}.W_{letter}.{kind}") for letter in "qkv"]
+            tensors[f"layers.{i}.W_qkv.{kind}"] = torch.cat(parts)
+    table = tensors.pop("positions.table")
+    tensors |= {f"layers.2.{kind}": tensors.pop(f"norm.{kind}") for kind in ("weight", "bias")}
+    del tensors["out.weight"]  # the table again
+    return tensors | {"positions.weight": table}
 
 
 PIECES |= {
@@ -396,8 +418,8 @@ PIECES |= {
         ),
         Piece(
             "[(b := EncoderBlock(12, 3)).load_state_dict(s) and b(x), b(x, mask)]",
-            {"s": BLOCK.state_dict(), "x": ROWS, "mask": LATER},
-            lambda: [BLOCK(ROWS), BLOCK(ROWS, LATER)],
+            {"s": BLOCK.state_dict(), "x": ROWS, "mask": CAUSAL},
+            lambda: [BLOCK(ROWS), BLOCK(ROWS, CAUSAL)],
         ),
     ],
     "gpt": [
@@ -471,9 +493,11 @@ PIECES |= {
         ),
         Piece(  # kept or refused for certain, and of what is left one token alone
             "[speculative_accept(d, q[:len(d)], p[:len(d) + 1], rng) for d in drafts]",
-            {"drafts": DRAFTS, "q": CERTAIN[0], "p": CERTAIN[1]},
+            {"drafts": DRAFTS, "q": CERTAIN_DRAFT[0], "p": CERTAIN_DRAFT[1]},
             lambda: [
-                serving.speculative_accept(d, CERTAIN[0][: len(d)], CERTAIN[1][: len(d) + 1], None)
+                serving.speculative_accept(
+                    d, CERTAIN_DRAFT[0][: len(d)], CERTAIN_DRAFT[1][: len(d) + 1], None
+                )
                 for d in DRAFTS
             ],
         ),
@@ -526,7 +550,7 @@ PIECES |= {
 
 # What the empty process does: each listing, then its expressions, with no package to import. What
 # any may import is imported once, before a process parts for each: that takes longer than they do.
-ALONE = """
+RUN_SCRIPT = """
 import io, os, pickle, sys, tempfile, traceback
 import numpy, torch
 sys.modules["attncourse"] = None
@@ -563,44 +587,44 @@ def listing(stem: str) -> str:
 
 
 def run_alone(pieces: list[tuple[str, list[tuple[str, dict]]]], folder) -> Iterator[tuple | str]:
-    """What each prints and what its expressions come to, or how it failed."""
-    done = subprocess.run(
-        [sys.executable, "-I", "-W", "error", "-c", ALONE],
+    """Return each listing's output and the values of its expressions, or its error."""
+    process = subprocess.run(
+        [sys.executable, "-I", "-W", "error", "-c", RUN_SCRIPT],
         input=pickle.dumps(pieces),
         capture_output=True,
         cwd=folder,
         check=False,
     )
-    assert (done.returncode, done.stderr) == (0, b"")
-    told = io.BytesIO(done.stdout)
-    return (pickle.loads(pickle.load(told)) for _ in pieces)
+    assert (process.returncode, process.stderr) == (0, b"")
+    output = io.BytesIO(process.stdout)
+    return (pickle.loads(pickle.load(output)) for _ in pieces)
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory) -> dict[str, tuple | str]:
-    """What came of each chapter's listing."""
+def results_by_chapter(tmp_path_factory) -> dict[str, tuple | str]:
+    """Return each chapter's output and values, or its error, by stem."""
     pieces = [(listing(stem), [piece[:2] for piece in PIECES[stem]]) for stem in CHAPTERS]
     return dict(zip(CHAPTERS, run_alone(pieces, tmp_path_factory.mktemp("alone")), strict=True))
 
 
-def promised(code: str) -> tuple[set[str], set[str]]:
-    """The numbers of the exercises to which a listing's first lines promise answers, and ideas."""
-    said = " ".join(re.match(r"(?:# .*\n?)*", code)[0].replace("#", " ").split())
+def promised_numbers(code: str) -> tuple[set[str], set[str]]:
+    """Return the exercises' numbers that a listing's first lines promise to answer or outline."""
+    words = " ".join(re.match(r"(?:# .*\n?)*", code)[0].replace("#", " ").split())
     return tuple(
-        {n for part in re.findall(pattern, said) for n in numbers_in(part)}
+        {n for part in re.findall(pattern, words) for n in numbers_in(part)}
         for pattern in (ANSWERS, IDEAS)
     )
 
 
 def numbers_in(words: str) -> Iterator[str]:
-    """The numbers in "1.1 to 1.3 and 1.5", with those between."""
+    """Return the numbers in "1.1 to 1.3 and 1.5", with those between."""
     for first, last in re.findall(r"(\d+\.\d+)(?: to \d+\.(\d+))?", words):
         chapter, number = first.split(".")
         yield from (f"{chapter}.{n}" for n in range(int(number), int(last or number) + 1))
 
 
-def answered(code: str, stem: str, folder: Path) -> tuple[set[str], set[str]]:
-    """The exercises whose names a listing defines: those that it solves, and those it does not."""
+def exercises_answered(code: str, stem: str, folder: Path) -> tuple[set[str], set[str]]:
+    """Return the exercises that a listing solves, and those it defines without solving them."""
     file = folder / f"{stem}.py"
     file.write_text(code, encoding="utf-8")  # a check reads the source
     names: dict[str, Any] = {"__name__": "__main__"}
@@ -616,28 +640,28 @@ def answered(code: str, stem: str, folder: Path) -> tuple[set[str], set[str]]:
     return solved, others
 
 
-def assert_same(found: Any, expected: Any) -> None:
+def assert_same(computed: Any, expected: Any) -> None:
     if isinstance(expected, list | tuple):
-        assert len(found) == len(expected)
-        for one, other in zip(found, expected, strict=True):
-            assert_same(one, other)
+        assert len(computed) == len(expected)
+        for part, expected_part in zip(computed, expected, strict=True):
+            assert_same(part, expected_part)
     elif isinstance(expected, str | bool):
-        assert found == expected
+        assert computed == expected
     else:
-        found, expected = (
+        computed, expected = (
             x.detach().numpy() if isinstance(x, torch.Tensor) else np.asarray(x)
-            for x in (found, expected)
+            for x in (computed, expected)
         )
-        assert found.shape == expected.shape
-        np.testing.assert_allclose(found, expected, atol=1e-5)
+        assert computed.shape == expected.shape
+        np.testing.assert_allclose(computed, expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("stem", CHAPTERS)
-def test_a_chapter_stands_in_one_piece(stem, alone):
-    assert not isinstance(alone[stem], str), alone[stem]
-    said, found = alone[stem]
-    assert said.strip(), "the listing ends with a call, and shows what it returns"
-    for piece, result in zip(PIECES[stem], found, strict=True):
+def test_a_chapters_listing_runs_alone(stem, results_by_chapter):
+    assert not isinstance(results_by_chapter[stem], str), results_by_chapter[stem]
+    printed, results = results_by_chapter[stem]
+    assert printed.strip(), "the listing ends with a call, and shows what it returns"
+    for piece, result in zip(PIECES[stem], results, strict=True):
         assert_same(result, piece.expected())
 
 
@@ -650,7 +674,7 @@ def test_a_listing_can_be_read_and_pasted(stem):
     lines = code.splitlines()
     assert len([line for line in lines if line.strip()]) in LINES
     assert max(map(len, lines)) <= COLUMNS
-    assert any(promised("\n".join(lines[:4])))  # a reader is told before reading
+    assert any(promised_numbers("\n".join(lines[:4])))  # a reader is told before reading
     assert "(n" in code or "(b" in code  # shapes
     imports = [n for n in ast.walk(ast.parse(code)) if isinstance(n, ast.Import | ast.ImportFrom)]
     roots = {(n.module if isinstance(n, ast.ImportFrom) else n.names[0].name) for n in imports}
@@ -664,31 +688,34 @@ def test_a_listing_can_be_read_and_pasted(stem):
 
 
 @pytest.mark.parametrize("stem", CHAPTERS)
-def test_a_listing_holds_the_answers_that_it_promises(stem, tmp_path):
+def test_a_listing_has_the_answers_that_it_promises(stem, tmp_path):
     """A function with an exercise's name gets full points, or is called the idea of it."""
-    assert answered(listing(stem), stem, tmp_path) == promised(listing(stem))
+    assert exercises_answered(listing(stem), stem, tmp_path) == promised_numbers(listing(stem))
 
 
-def test_an_answer_that_loses_a_point_is_an_idea(tmp_path):
+def test_an_answer_that_loses_a_point_counts_as_an_idea(tmp_path):
     code = "import numpy as np\n\n\ndef mix(A, X):\n    return np.dot(A, X)\n"
-    assert answered(code, "mixing", tmp_path) == (set(), {"2.1"})
-    assert answered(code.replace("np.dot(A, X)", "A @ X"), "mixing", tmp_path) == ({"2.1"}, set())
-    assert promised(
+    assert exercises_answered(code, "mixing", tmp_path) == (set(), {"2.1"})
+    assert exercises_answered(code.replace("np.dot(A, X)", "A @ X"), "mixing", tmp_path) == (
+        {"2.1"},
+        set(),
+    )
+    assert promised_numbers(
         "# One.\n# It holds answers to exercises 1.1 to 1.3 and 1.5, and the\n# idea of"
         " 1.4: try these first.\nx = 2.1\n"
     ) == ({"1.1", "1.2", "1.3", "1.5"}, {"1.4"})
-    assert promised("# It holds the idea of exercise 3.2: try it.") == (set(), {"3.2"})
+    assert promised_numbers("# It holds the idea of exercise 3.2: try it.") == (set(), {"3.2"})
 
 
 @pytest.mark.parametrize("stem", CHAPTERS)
-def test_the_readme_leads_to_it(stem):
+def test_the_readme_links_to_the_listings(stem):
     """By the name that docutils makes of the label."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     place = make_id(f"{stem}-in-one-piece")
     assert f"/{CHAPTERS[stem].page}.html#{place})" in readme
 
 
-def test_the_package_is_out_of_reach_of_a_listing(tmp_path):
+def test_a_listing_cannot_import_the_package(tmp_path):
     away, failed, right = run_alone(
         [("import attncourse", []), ("x = 1", [("1 / 0", {})]), ("x = 1", [("x", {})])], tmp_path
     )
@@ -697,7 +724,7 @@ def test_the_package_is_out_of_reach_of_a_listing(tmp_path):
     assert right == ("", [1])
 
 
-def test_another_result_is_seen():
+def test_a_different_result_fails():
     with pytest.raises(AssertionError):
         assert_same([np.ones(3), True], [np.ones(3), False])
     with pytest.raises(AssertionError):

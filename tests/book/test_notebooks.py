@@ -35,7 +35,7 @@ PAGES = [f"book/{folder}.ipynb" for folder in FOLDERS]
 SOLVED = [f"solutions/{folder}/{folder}.ipynb" for folder in FOLDERS]
 TASKS = [f"exercises/{folder}/{folder}.ipynb" for folder in FOLDERS]
 
-FILE = r"\.{0,2}/.*|[\w./-]+\.(csv|ipynb|json|md|npy|npz|png|pt|py|svg|txt)"
+FILE_PATTERN = r"\.{0,2}/.*|[\w./-]+\.(csv|ipynb|json|md|npy|npz|png|pt|py|svg|txt)"
 
 MYST = {
     "directive": r"^\s*>?\s*(`{3,}|:{3,}|~{3,})\s*\{",
@@ -52,27 +52,27 @@ MYST = {
 }
 
 
-def read(path: Path | str) -> nbformat.NotebookNode:
+def read_notebook(path: Path | str) -> nbformat.NotebookNode:
     return nbformat.read(ROOT / path, as_version=4)
 
 
 def myst_in(notebook: nbformat.NotebookNode) -> list[str]:
-    """Every piece of MyST that is left in a notebook's Markdown."""
-    found = []
+    """Return every piece of MyST that is left in a notebook's Markdown."""
+    pieces = []
     for cell in notebook.cells:
         text = re.sub(r"(?ms)^(> ?)*```.*?^(> ?)*```", "", cell.source)  # code shown as code
         if cell.cell_type == "code":
             text = "\n".join(re.findall(r"(?m)^\s*#(.*)$", cell.source))
-        for what, pattern in MYST.items():
-            found += [f"{what}: {m[0]}" for m in re.finditer(pattern, text, re.MULTILINE)]
-    return found
+        for kind, pattern in MYST.items():
+            pieces += [f"{kind}: {m[0]}" for m in re.finditer(pattern, text, re.MULTILINE)]
+    return pieces
 
 
 # The generated files
 
 
 @pytest.mark.slow
-def test_stale_files_are_named_and_no_others(tmp_path):
+def test_only_stale_files_are_named(tmp_path):
     root = copy_course(tmp_path / "course", "solutions", "exercises")
     answers = root / "solutions" / FOLDERS[0] / f"{FOLDERS[0]}.py"
     answers.write_text(answers.read_text() + "\n# %%\n1 + 1\n")
@@ -89,7 +89,7 @@ def test_stale_files_are_named_and_no_others(tmp_path):
 
 @pytest.mark.parametrize("path", PAGES + SOLVED + TASKS)
 def test_a_notebook_begins_with_badge_and_install(path):
-    notebook = read(path)
+    notebook = read_notebook(path)
     assert myst_in(notebook) == []
     assert (notebook.nbformat, notebook.nbformat_minor) == (4, 5)
     head, install = notebook.cells[:2]
@@ -111,22 +111,24 @@ def test_a_chapters_notebook_holds_the_code_of_its_page(folder):
         for cell in page.cells
         if cell.cell_type == "code" and "check-prose" not in cell.metadata.get("tags", ())
     ]
-    notebook = read(f"book/{folder}.ipynb")
+    notebook = read_notebook(f"book/{folder}.ipynb")
     install = COURSE.install(folder.split("_", 1)[1])
     assert [c.source for c in notebook.cells if c.cell_type == "code"] == [install, *code]
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_a_pages_code_names_no_file(path):
+def test_a_pages_code_reads_no_file_beside_it(path):
     """None is there beside its notebook; where a page is stopped away from here, none is tried."""
-    code = "\n".join(c.source for c in read(path).cells[2:] if c.cell_type == "code")
+    code = "\n".join(c.source for c in read_notebook(path).cells[2:] if c.cell_type == "code")
     named = [n.value for n in ast.walk(ast.parse(code)) if isinstance(n, ast.Constant)]
-    assert [text for text in named if isinstance(text, str) and re.fullmatch(FILE, text)] == []
+    assert [
+        text for text in named if isinstance(text, str) and re.fullmatch(FILE_PATTERN, text)
+    ] == []
 
 
 @pytest.mark.parametrize("path", TASKS)
 def test_run_all_goes_on_after_a_wrong_answer(path):
-    cells = [cell for cell in read(path).cells if cell.cell_type == "code"]
+    cells = [cell for cell in read_notebook(path).cells if cell.cell_type == "code"]
     first = next(n for n, cell in enumerate(cells) if cell.metadata.get("nbgrader"))
     tagged = ["raises-exception" in cell.metadata.get("tags", []) for cell in cells]
     assert tagged == [first <= n < len(cells) - 1 for n in range(len(cells))]
@@ -140,8 +142,8 @@ def test_the_repository_setting_moves_every_badge(tmp_path):
     config = (root / "_config.yml").read_text()
     config = re.sub(r"(?m)^  url: .*", "  url: https://github.com/someone/else", config)
     (root / "_config.yml").write_text(re.sub(r"(?m)^  branch: .*", "  branch: spring", config))
-    done = run_tool("exercises", "--root", root)
-    assert done.returncode == 0, done.stderr
+    process = run_tool("exercises", "--root", root)
+    assert process.returncode == 0, process.stderr
     for path in [*PAGES, *SOLVED, *TASKS, "README.md"]:
         text = (root / path).read_text()
         assert COURSE.slug not in text
@@ -157,8 +159,8 @@ def test_the_repository_setting_moves_every_badge(tmp_path):
 GRAMMAR = r"return \w+|raise \w+(\(\))?|super\(\).__init__\(\)|with torch.no_grad\(\):"
 
 
-def significant(line: str) -> bool:
-    """Is this line an answer, and not a piece of grammar that any code may share?"""
+def is_answer_line(line: str) -> bool:
+    """True if a line is an answer, and no phrase that any code may share."""
     line = line.strip()
     return (
         len(line) >= 12
@@ -168,19 +170,21 @@ def significant(line: str) -> bool:
 
 
 def regions(source: str, name: str) -> list[str]:
-    """What stands between the markers of this name."""
+    """Return the texts between the markers of this name."""
     return re.findall(rf"### BEGIN {name}\n(.*?)### END {name}", source, re.DOTALL)
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_no_answer_and_no_hidden_test_is_released(folder):
     source = (ROOT / "solutions" / folder / f"{folder}.py").read_text()
-    text = "\n".join(cell.source for cell in read(f"exercises/{folder}/{folder}.ipynb").cells)
+    text = "\n".join(
+        cell.source for cell in read_notebook(f"exercises/{folder}/{folder}.ipynb").cells
+    )
     released = {line.strip(" #>`") for line in text.splitlines()}
     for name in ("SOLUTION", "HIDDEN TESTS"):
         parts = regions(source, name)
         assert parts, f"{folder} has no {name} region"
-        lines = [x.strip() for part in parts for x in part.splitlines() if significant(x)]
+        lines = [x.strip() for part in parts for x in part.splitlines() if is_answer_line(x)]
         assert lines
         assert [line for line in lines if line.strip(" #>`") in released] == []
         assert f"BEGIN {name}" not in text
@@ -196,39 +200,44 @@ def test_the_release_holds_notebooks_only():
 TOKEN = re.compile(r"[A-Za-z_]\w*|-?\d+(?:/\d+|\.\d*)?(?:e-?\d+)?")
 
 
-def gives(shown: str, expected: str) -> bool:
-    """Whether words and numbers stand in this order in what is shown, to the digits they have."""
-    found = iter(TOKEN.findall(shown))
-    return all(any(same(word, other) for other in found) for word in TOKEN.findall(expected))
+def shows_expected(shown: str, expected: str) -> bool:
+    """True if the output has the expected words and numbers in order, to the digits given."""
+    tokens = iter(TOKEN.findall(shown))
+    return all(
+        any(same_token(word, shown_token) for shown_token in tokens)
+        for word in TOKEN.findall(expected)
+    )
 
 
-def same(word: str, other: str) -> bool:
+def same_token(word: str, shown: str) -> bool:
     try:
         digits = 4 if "/" in word else len(word.partition(".")[2])
-        return abs(Fraction(word) - Fraction(other)) <= Fraction(1, 2 * 10**digits)
+        return abs(Fraction(word) - Fraction(shown)) <= Fraction(1, 2 * 10**digits)
     except ValueError:
-        return word == other
+        return word == shown
 
 
 @pytest.mark.parametrize("path", SOLVED)
 def test_an_example_gives_what_its_text_expects(path):
     names, text, compared = {}, "", 0
-    for one in read(path).cells:
-        if one.cell_type == "markdown":
-            text = one.source.partition("Expect")[2]
-        elif not re.match(r"#@title|check\(|progress\(", one.source) and not one.metadata.get(
+    for cell in read_notebook(path).cells:
+        if cell.cell_type == "markdown":
+            text = cell.source.partition("Expect")[2]
+        elif not re.match(r"#@title|check\(|progress\(", cell.source) and not cell.metadata.get(
             "nbgrader", {}
         ).get("grade"):
-            shown = shown_by(one.source, names)
+            shown = shown_by(cell.source, names)
             for expected in re.findall("`([^`]+)`", text):
-                assert gives(shown, expected), (expected, shown)
+                assert shows_expected(shown, expected), (expected, shown)
                 compared += 1
             text = ""
-    assert compared or not re.search("Expect[^\n]*`", "".join(c.source for c in read(path).cells))
+    assert compared or not re.search(
+        "Expect[^\n]*`", "".join(c.source for c in read_notebook(path).cells)
+    )
 
 
 def shown_by(source: str, names: dict) -> str:
-    """What a cell prints and the value of its last line, as a notebook shows it."""
+    """Return what a cell prints and its last line's value, as a notebook shows it."""
     body, printed = ast.parse(source).body, io.StringIO()
     last = body.pop() if isinstance(body[-1], ast.Expr) else None
     with redirect_stdout(printed):
@@ -240,7 +249,7 @@ def shown_by(source: str, names: dict) -> str:
 # The notebooks run where there is no repository
 
 
-ODD = {  # notebooks, and what is said of each
+FAILING_NOTEBOOKS = {  # notebooks, and what is said of each
     "odd/failing/error.ipynb": ("1 / 0", "ZeroDivisionError"),
     "odd/failing/stderr.ipynb": ("import sys; print('oh', file=sys.stderr)", "writes on stderr"),
     "odd/failing/file.ipynb": ("open('README.md')", "FileNotFoundError"),
@@ -255,8 +264,8 @@ ODD = {  # notebooks, and what is said of each
 
 
 @pytest.fixture(scope="module")
-def elsewhere(tmp_path_factory) -> Path:
-    """A Python that has the built wheel and its dependencies, but not the repository."""
+def wheel_environment(tmp_path_factory) -> Path:
+    """Return a folder with a Python that has the built wheel and not the repository."""
     base = tmp_path_factory.mktemp("elsewhere")
     subprocess.run(
         [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", base, ROOT],
@@ -274,33 +283,33 @@ def elsewhere(tmp_path_factory) -> Path:
     return base
 
 
-def run_away(elsewhere: Path, *paths: Path) -> dict[Path, dict[str, str]]:
-    """What came of each notebook, in an empty folder and with the Python of `elsewhere`."""
+def run_notebooks(wheel_environment: Path, *paths: Path) -> dict[Path, dict[str, str]]:
+    """Run each notebook in an empty folder with the wheel's Python; return its results."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "PYTEST"))}
     inline = {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}  # as in Jupyter
-    done = subprocess.run(
+    process = subprocess.run(
         [
-            elsewhere / "env/bin/python",
+            wheel_environment / "env/bin/python",
             ROOT / "tests/helpers/notebook_runs.py",
-            elsewhere / "empty",
+            wheel_environment / "empty",
             *paths,
         ],
-        cwd=elsewhere,
+        cwd=wheel_environment,
         env=environment | inline | {"OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    rows = map(json.loads, done.stdout.splitlines())
+    assert process.returncode == 0, process.stderr
+    rows = map(json.loads, process.stdout.splitlines())
     return {Path(row.pop("path")): row for row in rows}
 
 
 @pytest.mark.slow
-def test_the_wheel_holds_every_file_of_the_package_and_no_other(elsewhere):
+def test_the_wheel_holds_every_file_of_the_package_and_no_other(wheel_environment):
     """So what the book's build runs here finds the same there; READMEs are for who changes it."""
-    packages = next((elsewhere / "env" / "lib").glob("python3.*")) / "site-packages"
-    ours, theirs = (
+    packages = next((wheel_environment / "env" / "lib").glob("python3.*")) / "site-packages"
+    repository_files, wheel_files = (
         {
             str(path.relative_to(root)): path.read_bytes()
             for path in root.rglob("*")
@@ -308,29 +317,29 @@ def test_the_wheel_holds_every_file_of_the_package_and_no_other(elsewhere):
         }
         for root in (ROOT / "attncourse", packages / "attncourse")
     )
-    assert ours.keys() == theirs.keys()
-    assert ours == theirs
+    assert repository_files.keys() == wheel_files.keys()
+    assert repository_files == wheel_files
 
 
 @pytest.fixture(scope="module")
-def results(elsewhere) -> dict[Path, dict[str, str]]:
-    """Every chapter, every solved exercise, and those that are made to fail; two at a time."""
+def results(wheel_environment) -> dict[Path, dict[str, str]]:
+    """Return the results of all chapters, solved exercises and failing notebooks."""
     paths = [ROOT / path for path in PAGES + SOLVED]
-    for name, (code, _) in ODD.items():
-        paths.append(elsewhere / name)
+    for name, (code, _) in FAILING_NOTEBOOKS.items():
+        paths.append(wheel_environment / name)
         paths[-1].parent.mkdir(parents=True, exist_ok=True)
         paths[-1].write_text(colab.as_notebook([colab.cell(1, "code", code, {})]))
     with ThreadPoolExecutor(2) as pool:
-        first, second = pool.map(lambda n: run_away(elsewhere, *paths[n::2]), range(2))
+        first, second = pool.map(lambda n: run_notebooks(wheel_environment, *paths[n::2]), range(2))
     return first | second
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", PAGES + SOLVED)
-def test_a_notebook_runs_with_the_wheel_alone(path, results, elsewhere):
-    done = results[ROOT / path]
-    assert done["wrong"] == ""
-    assert Path(done["package"]).is_relative_to(elsewhere / "env")
+def test_a_notebook_runs_with_the_wheel_alone(path, results, wheel_environment):
+    result = results[ROOT / path]
+    assert result["wrong"] == ""
+    assert Path(result["package"]).is_relative_to(wheel_environment / "env")
 
 
 def test_the_clock_of_a_page_rings_in_a_cell_only():
@@ -342,17 +351,17 @@ def test_the_clock_of_a_page_rings_in_a_cell_only():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ODD)
-def test_a_notebook_that_fails_is_seen(name, results, elsewhere):
-    complaint, said = ODD[name][1], results[elsewhere / name]["wrong"]
-    assert complaint in said if complaint else said == ""
+@pytest.mark.parametrize("name", FAILING_NOTEBOOKS)
+def test_a_notebook_that_fails_is_reported(name, results, wheel_environment):
+    complaint, error = FAILING_NOTEBOOKS[name][1], results[wheel_environment / name]["wrong"]
+    assert complaint in error if complaint else error == ""
 
 
 # What the package imports is what it declares
 
 
-def imports(path: Path) -> set[str]:
-    """The top-level modules a file needs.
+def imported_modules(path: Path) -> set[str]:
+    """Return the top-level modules that a file imports.
 
     Left out: what it can do without (`try … except ImportError`), and IPython inside a function,
     which is called in a notebook only.
@@ -400,7 +409,7 @@ def test_the_package_declares_what_it_imports():
             allowed = declared | names(extras["gpt2"])
         if path.name in ("byte_pairs.py", "gguf_file.py", "model.py"):
             allowed = declared | names(extras["model"])
-        for name in imports(path):
+        for name in imported_modules(path):
             assert names(projects.get(name, [name])) & allowed, (name, path.relative_to(ROOT))
 
 
@@ -408,7 +417,7 @@ def test_the_package_declares_what_it_imports():
 
 
 @pytest.fixture
-def small(tmp_path) -> Path:
+def small_course(tmp_path) -> Path:
     return copy_course(tmp_path / "small", source=FIXTURE)
 
 
@@ -416,12 +425,12 @@ def converted(root: Path, page: str = "book/01_alpha") -> nbformat.NotebookNode:
     return nbformat.reads(colab.notebook(colab.Index(settings.load(root)), page), as_version=4)
 
 
-def test_the_whole_dialect_becomes_plain_markdown(small):
-    notebook = converted(small)
+def test_the_whole_dialect_becomes_plain_markdown(small_course):
+    notebook = converted(small_course)
     assert myst_in(notebook) == []
     text = "\n\n".join(cell.source for cell in notebook.cells)
     blob = "https://github.com/attncourse/attncourse/blob/main/book"
-    beta = settings.load(small).colab("book/02_beta.ipynb")
+    beta = settings.load(small_course).colab("book/02_beta.ipynb")
     for expected in (
         "# 1. Why $x^2$ comes first\n\n[![Open in Colab](",
         "The sum in (1.1) is taken over rows, as in (1) of",
@@ -482,12 +491,12 @@ def test_the_whole_dialect_becomes_plain_markdown(small):
         ("```{math}\n:label: eq-beta-one\na\n```", "the label 'eq-beta-one' is used twice"),
     ],
 )
-def test_anything_else_is_an_error_with_file_and_line(small, addition, complaint):
-    page = small / "book" / "02_beta.md"
+def test_other_markup_is_an_error_with_file_and_line(small_course, addition, complaint):
+    page = small_course / "book" / "02_beta.md"
     lines = page.read_text().count("\n")
     page.write_text(f"{page.read_text()}\n{addition}\n")
     with pytest.raises(settings.CourseError, match=re.escape(complaint)) as caught:
-        converted(small, "book/02_beta")
+        converted(small_course, "book/02_beta")
     line = int(re.match(r"book/02_beta\.md:(\d+): ", str(caught.value))[1])
     assert lines + 2 <= line <= lines + 3
 
@@ -527,17 +536,17 @@ assert double(2) == 4
 """
 
 
-OWN = """
+INSTRUCTORS_CELL = """
 # %% nbgrader={"grade_id": "own_recall", "grade": true, "locked": true, "points": 5}
 assert double(2) == 4
 """
 
 
-def solve(small: Path, source: str) -> nbformat.NotebookNode:
+def solve(small_course: Path, source: str) -> nbformat.NotebookNode:
     import exercises
 
-    course = settings.load(small)
-    path = small / "solutions" / "01_alpha" / "01_alpha.py"
+    course = settings.load(small_course)
+    path = small_course / "solutions" / "01_alpha" / "01_alpha.py"
     path.parent.mkdir(parents=True)
     path.write_text(source)
     double = SimpleNamespace(points=3, difficulty=2, minutes=5, section="Chapter 1, “Twice”")
@@ -545,8 +554,8 @@ def solve(small: Path, source: str) -> nbformat.NotebookNode:
     return nbformat.reads(text, as_version=4)
 
 
-def test_answers_are_completed_to_what_nbgrader_wants(small):
-    cells = solve(small, SOURCE).cells
+def test_answers_are_completed_to_what_nbgrader_wants(small_course):
+    cells = solve(small_course, SOURCE).cells
     assert [cell.id for cell in cells] == [
         *("cell-1", "install", "double", "check_double", "points_double", "hidden_double"),
         *("progress-title", "progress"),
@@ -562,22 +571,22 @@ def test_answers_are_completed_to_what_nbgrader_wants(small):
         assert cell.metadata.nbgrader.task is False
 
 
-def test_what_a_failing_chapter_has_made_is_no_stranger(small):
+def test_outputs_of_a_failing_chapter_are_not_called_stray(small_course):
     """A wrong cell is one complaint, and not one about the good files beside it as well."""
     import exercises
 
-    course = settings.load(small)
+    course = settings.load(small_course)
     folder = course.chapters[0].folder
     for name in (f"{folder}.ipynb", "left over.txt", ".ipynb_checkpoints/x.ipynb"):
-        path = small / "exercises" / folder / name
+        path = small_course / "exercises" / folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("{}")
-    found = list(exercises.strangers(course, set()))
-    assert found == [f"exercises/{folder}/left over.txt comes from no source; delete it"]
+    stray_files = list(exercises.strangers(course, set()))
+    assert stray_files == [f"exercises/{folder}/left over.txt comes from no source; delete it"]
 
 
-def test_an_instructor_adds_a_graded_cell(small):
-    cells = solve(small, SOURCE + OWN).cells
+def test_an_instructor_adds_a_graded_cell(small_course):
+    cells = solve(small_course, SOURCE + INSTRUCTORS_CELL).cells
     marks = cells[-3].metadata.nbgrader
     assert (marks.grade_id, marks.points, marks.locked) == ("own_recall", 5, True)
     assert cells[-3].source == "assert double(2) == 4"
@@ -600,14 +609,26 @@ def test_an_instructor_adds_a_graded_cell(small):
         ("# 2. Twice", "#    Twice", "<!-- hints: double -->: expected two or more behind it"),
         ('# %% nbgrader={"grade_id": "check_double", "locked": true}', "# %%", "check_double"),
         ("# # Exercises", "# Exercises", "begins with the title"),
-        (OWN, OWN.replace('true, "p', 'false, "p'), "a graded cell of your own has"),
-        (OWN, OWN.replace(', "points": 5', ""), "a graded cell of your own has"),
-        (OWN, OWN.replace("5", "0"), "expected points above 0, got 0"),
-        (OWN, OWN.replace("5", '"five"'), "expected points above 0, got 'five'"),
+        (
+            INSTRUCTORS_CELL,
+            INSTRUCTORS_CELL.replace('true, "p', 'false, "p'),
+            "a graded cell of your own has",
+        ),
+        (
+            INSTRUCTORS_CELL,
+            INSTRUCTORS_CELL.replace(', "points": 5', ""),
+            "a graded cell of your own has",
+        ),
+        (INSTRUCTORS_CELL, INSTRUCTORS_CELL.replace("5", "0"), "expected points above 0, got 0"),
+        (
+            INSTRUCTORS_CELL,
+            INSTRUCTORS_CELL.replace("5", '"five"'),
+            "expected points above 0, got 'five'",
+        ),
     ],
 )
-def test_a_wrong_source_of_answers_is_refused(small, old, new, complaint):
-    assert old in SOURCE + OWN
+def test_a_wrong_source_of_answers_is_refused(small_course, old, new, complaint):
+    assert old in SOURCE + INSTRUCTORS_CELL
     with pytest.raises(settings.CourseError, match=re.escape(complaint)) as caught:
-        solve(small, (SOURCE + OWN).replace(old, new))
+        solve(small_course, (SOURCE + INSTRUCTORS_CELL).replace(old, new))
     assert "solutions/01_alpha/01_alpha.py" in str(caught.value)

@@ -81,45 +81,47 @@ def tab() -> Iterator[Page]:
 
 
 def heading(text: str) -> str:
-    """A section's title without its number and its link: `5.2. Who fits whom#`."""
+    """Return a section's title without its number and link, as in ``5.2. Who fits whom#``."""
     return re.sub(r"^[\d.]+\s+", "", text).rstrip("#").strip()
 
 
-def faults(found: dict) -> list[str]:
-    """What keeps a page from its shape, in words."""
-    said = []
-    if found["words"] > WORDS:
-        said.append(f"{found['words']} visible words, at most {WORDS}")
-    if found["before"] is None or found["before"] > WORDS_BEFORE_A_FIGURE:
-        said.append(f"{found['before']} words before the first figure, at most 350")
-    said += [f"a listing is cut: {text[:60]!r}" for text in found["cut"]]
-    long = [line for text in found["code"] for line in text.splitlines() if len(line) > COLUMNS]
-    said += [f"{len(line)} columns, at most {COLUMNS}: {line[:40]!r}" for line in long]
-    if found["diagram"] is None or found["diagram"] > 2 * SCREEN:
-        said.append(f"no diagram of the mechanism in the first two screens: {found['diagram']}")
-    elif found["codeFirst"]:
-        said.append("code stands before the diagram of the mechanism")
-    for title, takeaway in found["sections"]:
+def faults(measures: dict) -> list[str]:
+    """Return a message for each part of the required shape that a page lacks."""
+    messages = []
+    if measures["words"] > WORDS:
+        messages.append(f"{measures['words']} visible words, at most {WORDS}")
+    if measures["before"] is None or measures["before"] > WORDS_BEFORE_A_FIGURE:
+        messages.append(f"{measures['before']} words before the first figure, at most 350")
+    messages += [f"a listing is cut: {text[:60]!r}" for text in measures["cut"]]
+    long = [line for text in measures["code"] for line in text.splitlines() if len(line) > COLUMNS]
+    messages += [f"{len(line)} columns, at most {COLUMNS}: {line[:40]!r}" for line in long]
+    if measures["diagram"] is None or measures["diagram"] > 2 * SCREEN:
+        messages.append(
+            f"no diagram of the mechanism in the first two screens: {measures['diagram']}"
+        )
+    elif measures["codeFirst"]:
+        messages.append("code stands before the diagram of the mechanism")
+    for title, takeaway in measures["sections"]:
         one_sentence = re.search(r"[.?!]$", takeaway) and not re.search(r"[.?!] [A-Z]", takeaway)
         if heading(title) not in NO_TAKEAWAY and not one_sentence:
-            said.append(f"{heading(title)!r} does not end with one bold sentence: {takeaway!r}")
-    return said
+            messages.append(f"{heading(title)!r} does not end with one bold sentence: {takeaway!r}")
+    return messages
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda chapter: chapter.stem)
-def test_a_chapter_has_its_shape(chapter, tab, built, record_property):
+def test_a_chapters_page_has_the_required_parts(chapter, tab, built, record_property):
     tab.goto((built / f"{chapter.page}.html").as_uri(), wait_until="load")
-    found = tab.evaluate(MEASURE)
-    said = faults(found)
+    measures = tab.evaluate(MEASURE)
+    messages = faults(measures)
     record_property(
         "summary",
-        f"{chapter.page}: {found['words']} visible words, {found['before']} before the first "
-        f"figure, {len(said)} faults",
+        f"{chapter.page}: {measures['words']} visible words, {measures['before']} before the first "
+        f"figure, {len(messages)} faults",
     )
     if chapter.stem in NOT_YET:
-        assert said, f"{chapter.page} has its shape: take {chapter.stem!r} out of NOT_YET"
+        assert messages, f"{chapter.page} has its shape: take {chapter.stem!r} out of NOT_YET"
     else:
-        assert said == []
+        assert messages == []
 
 
 FIGURE = '<div class="attncourse-diagram"><svg height="200"></svg></div>'
@@ -149,14 +151,14 @@ SHAPED = (
         (SHAPED.replace("away.", "away"), "'One' does not end with one bold sentence"),
     ],
 )
-def test_each_fault_of_a_page_is_seen(tab, spoiled, fault):
+def test_each_fault_of_a_page_is_reported(tab, spoiled, fault):
     style = "pre { overflow-x: auto; max-width: 700px; display: block }"
     tab.set_content(f"<!doctype html><style>{style}</style>{spoiled}")
-    said = faults(tab.evaluate(MEASURE))
+    messages = faults(tab.evaluate(MEASURE))
     if fault is None:
-        assert said == []
+        assert messages == []
     else:
-        assert any(re.search(fault, one) for one in said), said
+        assert any(re.search(fault, message) for message in messages), messages
 
 
 def test_folded_text_and_folded_code_do_not_count(tab):
@@ -166,5 +168,5 @@ def test_folded_text_and_folded_code_do_not_count(tab):
     assert faults(tab.evaluate(MEASURE)) == []
 
 
-def test_what_is_awaited_is_a_chapter():
+def test_pages_not_yet_in_shape_are_chapters():
     assert {chapter.stem for chapter in CHAPTERS} >= NOT_YET

@@ -49,16 +49,16 @@ def tab() -> Iterator[Page]:
         yield browser.new_page(viewport=PHONE, color_scheme="light")
 
 
-def faults(found: dict) -> dict[str, list[str]]:
-    """What a page lacks, in words, by kind."""
-    many, broken = len(found["printed"]), found["broken"]
+def faults(measures: dict) -> dict[str, list[str]]:
+    """Return messages on what is wrong with a page on a phone, by kind."""
+    many, broken = len(measures["printed"]), measures["broken"]
     first = []
-    if not found["moves"]:
+    if not measures["moves"]:
         first.append("the first figure does not move")
-    elif found["high"] > HIGH:
-        first.append(f"the first figure is {found['high']} pixels high, at most {HIGH}")
+    elif measures["high"] > HIGH:
+        first.append(f"the first figure is {measures['high']} pixels high, at most {HIGH}")
     return {
-        "cut": [f"cut: {text[:60]!r}" for text in found["cut"]],
+        "cut": [f"cut: {text[:60]!r}" for text in measures["cut"]],
         "printed": ([f"{many} printed blocks, at most {PRINTED}"] if many > PRINTED else []),
         "broken": [f"lines are broken: {text[:60]!r}" for text in broken] * (len(broken) > BROKEN),
         "first": first,
@@ -67,23 +67,23 @@ def faults(found: dict) -> dict[str, list[str]]:
 
 @pytest.fixture(scope="module")
 def measured(tab, built) -> dict[str, dict]:
-    """The measures of every chapter, each page opened once."""
-    found = {}
+    """Return the measures of every chapter, each page opened once."""
+    measures_by_chapter = {}
     for chapter in CHAPTERS:
         tab.goto((built / f"{chapter.page}.html").as_uri(), wait_until="load")
-        found[chapter.stem] = tab.evaluate(MEASURE)
-    return found
+        measures_by_chapter[chapter.stem] = tab.evaluate(MEASURE)
+    return measures_by_chapter
 
 
 @pytest.mark.parametrize("stem", [chapter.stem for chapter in CHAPTERS])
-@pytest.mark.parametrize("what", ["cut", "printed", "broken", "first"])
-def test_a_chapter_fits_a_phone(what, stem, measured):
-    assert faults(measured[stem])[what] == []
+@pytest.mark.parametrize("kind", ["cut", "printed", "broken", "first"])
+def test_a_chapter_fits_a_phone(kind, stem, measured):
+    assert faults(measured[stem])[kind] == []
 
 
-def test_the_sums_are_told(measured, record_property):
+def test_the_sums_of_faults_are_reported(measured, record_property):
     sums = {
-        name: sum(len(found[name]) for found in measured.values())
+        name: sum(len(faults_of_page[name]) for faults_of_page in measured.values())
         for name in ("cut", "broken", "printed")
     }
     record_property(
@@ -117,10 +117,10 @@ TWO_LINES = BOX.format("a<br>b")
         (FIGURE.format(500) + 2 * TWO_LINES, "lines are broken"),
     ],
 )
-def test_each_fault_is_seen(tab, page, fault):
+def test_each_fault_on_a_phone_is_reported(tab, page, fault):
     tab.set_content(f"<!doctype html>{STYLE}<article>{page}</article>")
-    said = [one for every in faults(tab.evaluate(MEASURE)).values() for one in every]
+    messages = [message for every in faults(tab.evaluate(MEASURE)).values() for message in every]
     if fault is None:
-        assert said == []
+        assert messages == []
     else:
-        assert fault in "; ".join(said)
+        assert fault in "; ".join(messages)

@@ -23,7 +23,7 @@ from helpers.project import ROOT
 COURSE = settings.load(ROOT)
 DRILLS = drills_by_chapter(COURSE)
 CHAPTERS = [chapter for chapter in COURSE.chapters if chapter.stem in DRILLS]
-LARGEST = 250_000  # bytes of a chapter's drills
+MAX_SCRIPT_BYTES = 250_000  # bytes of a chapter's drills
 
 pytestmark = pytest.mark.slow
 needs_browser = pytest.mark.skipif(BROWSER is None, reason=ABSENT)
@@ -42,11 +42,11 @@ def ids_on(built: Path, name: str) -> set[str]:
 
 
 def data_of(built: Path, stem: str) -> list[dict]:
-    """What a chapter's script hands over."""
+    """Return the drills in a chapter's script."""
     text = (built / "_static" / "drills" / f"{stem}.js").read_text(encoding="utf-8")
-    found = re.fullmatch(r'attncourseDrills\("(\w+)",(.*)\);\n', text, re.DOTALL)
-    assert found[1] == stem
-    return json.loads(found[2])
+    call = re.fullmatch(r'attncourseDrills\("(\w+)",(.*)\);\n', text, re.DOTALL)
+    assert call[1] == stem
+    return json.loads(call[2])
 
 
 @each_chapter
@@ -62,14 +62,14 @@ def test_three_drills_stand_before_the_exercises(built, chapter):
 @each_chapter
 def test_all_drills_are_in_the_script_and_their_links_resolve(built, chapter):
     data = data_of(built, chapter.stem)
-    assert [one["id"] for one in data] == [drill.id for drill in DRILLS[chapter.stem]]
-    assert (built / "_static" / "drills" / f"{chapter.stem}.js").stat().st_size < LARGEST
-    for one in data:
-        links = re.findall(r'href="([^"]+)"', one["links"])
-        assert len(links) == 2, one["id"]
+    assert [drill_data["id"] for drill_data in data] == [drill.id for drill in DRILLS[chapter.stem]]
+    assert (built / "_static" / "drills" / f"{chapter.stem}.js").stat().st_size < MAX_SCRIPT_BYTES
+    for drill_data in data:
+        links = re.findall(r'href="([^"]+)"', drill_data["links"])
+        assert len(links) == 2, drill_data["id"]
         for link in links:
             name, _, place = link.partition("#")
-            assert unquote(place) in ids_on(built, name), (one["id"], link)
+            assert unquote(place) in ids_on(built, name), (drill_data["id"], link)
 
 
 def test_each_entry_of_the_field_guide_leads_to_its_drills(built):
@@ -78,8 +78,8 @@ def test_each_entry_of_the_field_guide_leads_to_its_drills(built):
         re.findall(r'<details class="attn-bug" id="([^"]+)">(.*?)</details>', text, re.S)
     )
     for entry, drills in drills_by_entry(COURSE).items():
-        found = re.findall(r'href="practice\.html#([^"]+)"', entries[entry])
-        assert found == [drill.id for drill in drills[:SHOWN]], entry
+        links = re.findall(r'href="practice\.html#([^"]+)"', entries[entry])
+        assert links == [drill.id for drill in drills[:SHOWN]], entry
     known = {drill.id for drills in DRILLS.values() for drill in drills}
     assert set(re.findall(r'href="practice\.html#([^"]+)"', text)) <= known
 
@@ -87,7 +87,7 @@ def test_each_entry_of_the_field_guide_leads_to_its_drills(built):
 @needs_browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [PHONE, WIDE], ids=["phone", "wide"])
-def test_a_drill_can_be_used_by_everybody_at_each_step(browser, built, size, scheme):
+def test_a_drill_is_accessible_at_each_step(browser, built, size, scheme):
     reader = visitor(browser, viewport=size, color_scheme=scheme)
     tab = reader.new_page()
     for name in (f"{CHAPTERS[-1].folder}.html#find-the-mistake", f"{Path(PRACTICE).name}.html"):
@@ -100,8 +100,8 @@ def test_a_drill_can_be_used_by_everybody_at_each_step(browser, built, size, sch
         tab.evaluate(axe())
         tab.add_style_tag(content="* { transition: none !important; }")
         for step in ("button.ap-line", ".ap-option", ".ap-next"):
-            asked = AXE.replace("axe.run(document", "axe.run('.attncourse-drill'")
-            assert tab.evaluate(asked, WCAG) == [], (name, step)
+            axe_call = AXE.replace("axe.run(document", "axe.run('.attncourse-drill'")
+            assert tab.evaluate(axe_call, WCAG) == [], (name, step)
             assert tab.evaluate("document.documentElement.scrollWidth") <= size["width"]
             box.locator(step).first.click()
     reader.close()
@@ -109,10 +109,10 @@ def test_a_drill_can_be_used_by_everybody_at_each_step(browser, built, size, sch
 
 @needs_browser
 @each_chapter
-def test_names_are_on_a_phones_screen_after_a_line(browser, built, chapter, record_property):
+def test_on_a_phone_the_names_are_in_sight_after_a_line(browser, built, chapter, record_property):
     reader = visitor(browser, viewport=PHONE, has_touch=True)
     tab = reader.new_page()
-    whole, stayed = 0, 0
+    fully_shown, stayed = 0, 0
     drills = DRILLS[chapter.stem][:: max(1, len(DRILLS[chapter.stem]) // 6)]
     tab.goto(f"{(built / 'book').as_uri()}/practice.html#{drills[0].id}", wait_until="load")
     for drill in drills:
@@ -122,29 +122,29 @@ def test_names_are_on_a_phones_screen_after_a_line(browser, built, chapter, reco
         line = (
             tab.locator(".ap-stage .ap-code").first.locator(".ap-line").nth(excerpt_of(drill).line)
         )
-        whole += line.bounding_box()["y"] + line.bounding_box()["height"] <= PHONE["height"]
+        fully_shown += line.bounding_box()["y"] + line.bounding_box()["height"] <= PHONE["height"]
         line.tap()
         for option in tab.locator(".ap-option").all():
             expect(option).to_be_in_viewport(ratio=1)
         stayed += tab.evaluate("scrollY") == before
     record_property(
         "summary",
-        f"{chapter.stem}: of {len(drills)} drills on a phone {whole} show their line at once, and "
-        f"{stayed} the names without moving the page",
+        f"{chapter.stem}: of {len(drills)} drills on a phone {fully_shown} show their line "
+        f"at once, and {stayed} the names without moving the page",
     )
     reader.close()
 
 
 @needs_browser
-def test_a_page_opened_from_a_folder_has_its_first_drill_soon(browser, built, record_property):
+def test_a_page_opened_from_a_folder_soon_shows_a_drill(browser, built, record_property):
     reader = visitor(browser)
     tab = reader.new_page()
-    asked: list[str] = []
-    tab.on("request", lambda request: asked.append(request.url))
+    addresses: list[str] = []
+    tab.on("request", lambda request: addresses.append(request.url))
     tab.goto(f"{(built / 'book').as_uri()}/practice.html", wait_until="load")
     tab.locator("button.ap-line").first.wait_for()
     took = tab.evaluate("performance.now()")
-    assert sum("/drills/" in address for address in asked) == 1  # of one chapter
+    assert sum("/drills/" in address for address in addresses) == 1  # of one chapter
     sizes = [file.stat().st_size / 1e3 for file in (built / "_static" / "drills").iterdir()]
     record_property(
         "summary",

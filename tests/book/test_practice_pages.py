@@ -22,18 +22,18 @@ from helpers.project import ROOT
 
 DRILLS = drills_by_hand()
 BY_ID = {drill.id: drill for drill in DRILLS}
-MASK = "kqv-scaled_dot_product_attention-3"
-TWICE = "kqv-attention_scores-1"  # another line mends it as well
+MASK_DRILL = "kqv-scaled_dot_product_attention-3"
+TWO_FIXES_DRILL = "kqv-attention_scores-1"  # another line mends it as well
 STEMS = ("kqv", "masking")
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True}
-HOUR = 60 * 60 * 1000
+HOUR_IN_MS = 60 * 60 * 1000
 
 needs_browser = pytest.mark.skipif(BROWSER is None, reason=ABSENT)
 
 
 @pytest.fixture(scope="module")
 def drilled():
-    """The course with two chapters that have drills written by hand."""
+    """Return the course with hand-written drills in two chapters."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(drill_links, "drills_of", lambda s: drills_by_hand(s) if s in STEMS else ())
         patch.setattr(drill_pages, "drills_file", lambda stem: FIXTURE)
@@ -51,7 +51,7 @@ def folder(drilled, tmp_path_factory) -> Path:
 
 @pytest.fixture
 def opened(browser, folder):
-    """Opens pages for readers, and looks afterwards whether anything went wrong."""
+    """Yield a function that opens pages; afterwards no page has had an error."""
     readers = []
 
     def opens(page: str = "practice.html", **options) -> DrillReader:
@@ -67,8 +67,8 @@ def opened(browser, folder):
 
 
 @needs_browser
-def test_a_reader_chooses_line_and_name_and_sees_it_mended(opened):
-    reader, drill = opened(f"practice.html#{MASK}"), BY_ID[MASK]
+def test_choosing_line_and_name_shows_the_corrected_code(opened):
+    reader, drill = opened(f"practice.html#{MASK_DRILL}"), BY_ID[MASK_DRILL]
     reader.line(drill.line).click()
     expect(reader.box.locator(".ap-verdict")).to_have_text("Right, line 6. What happens there?")
     names = reader.box.locator(".ap-option").all_inner_texts()
@@ -86,38 +86,38 @@ def test_a_reader_chooses_line_and_name_and_sees_it_mended(opened):
         "05_kqv.html#from-scores-to-an-answer",
         "field_guide.html#kqv-scaled-dot-product-attention-the-mask-is-inverted",
     ]
-    assert reader.kept["drills"][MASK]["row"] == 1
+    assert reader.record["drills"][MASK_DRILL]["row"] == 1
 
 
 @needs_browser
 @pytest.mark.parametrize(("line", "name"), [(False, True), (True, False), (False, False)])
 def test_a_drill_is_right_only_with_line_and_name(opened, line, name):
-    reader = opened(f"practice.html#{MASK}")
+    reader = opened(f"practice.html#{MASK_DRILL}")
     reader.solve(DRILLS, line, name)
-    assert reader.kept["drills"][MASK]["row"] == 0
-    assert reader.kept["drills"][MASK]["seen"] == reader.kept["count"] == 1
+    assert reader.record["drills"][MASK_DRILL]["row"] == 0
+    assert reader.record["drills"][MASK_DRILL]["seen"] == reader.record["count"] == 1
     verdict = reader.box.locator(".ap-verdict").inner_text()
     assert ("You said: the mask is ignored." in verdict) == (not name)
     assert verdict.startswith("Right" if name else "Not right")
 
 
 @needs_browser
-def test_a_wrong_line_is_told_with_the_right_one(opened):
-    reader = opened(f"practice.html#{MASK}")
+def test_a_wrong_line_is_answered_with_the_right_one(opened):
+    reader = opened(f"practice.html#{MASK_DRILL}")
     reader.line(0).click()
-    said = reader.box.locator(".ap-verdict")
-    expect(said).to_have_text("Not line 1: it is line 6. What happens there?")
+    verdict = reader.box.locator(".ap-verdict")
+    expect(verdict).to_have_text("Not line 1: it is line 6. What happens there?")
     expect(reader.line(0)).to_contain_text("(you chose this line)")
     expect(reader.line(5)).to_contain_text("(this is the wrong line)")
     assert reader.box.locator("button.ap-line").count() == 0  # there is one try
 
 
 @needs_browser
-def test_another_line_that_mends_it_is_right_as_well(opened):
-    reader, drill = opened(f"practice.html#{TWICE}"), BY_ID[TWICE]
+def test_another_line_that_fixes_it_is_right_as_well(opened):
+    reader, drill = opened(f"practice.html#{TWO_FIXES_DRILL}"), BY_ID[TWO_FIXES_DRILL]
     reader.line(7).click()
-    said = reader.box.locator(".ap-verdict")
-    expect(said).to_have_text(
+    verdict = reader.box.locator(".ap-verdict")
+    expect(verdict).to_have_text(
         "Right: it can be mended in line 8. What was changed is line 7. What happens there?"
     )
     expect(reader.line(6)).to_contain_text("(this is the wrong line)")
@@ -131,18 +131,18 @@ def test_another_line_that_mends_it_is_right_as_well(opened):
         "return scores.mT.reshape(*shared, n_queries, n_keys)",
     ]
     assert "Or line 8" in result.inner_text()
-    assert reader.kept["drills"][TWICE]["row"] == 1
+    assert reader.record["drills"][TWO_FIXES_DRILL]["row"] == 1
     reader.another()
-    reader.open(f"practice.html#{TWICE}")
+    reader.open(f"practice.html#{TWO_FIXES_DRILL}")
     reader.line(6).click()  # who says the drill's own line is told of no other
     reader.option(drill.name).click()
     assert result.locator("pre").count() == 2
-    assert reader.kept["drills"][TWICE]["row"] == 2
+    assert reader.record["drills"][TWO_FIXES_DRILL]["row"] == 2
 
 
 @needs_browser
 def test_the_keyboard_alone_leads_through_a_drill(opened):
-    reader, drill = opened(f"practice.html#{MASK}"), BY_ID[MASK]
+    reader, drill = opened(f"practice.html#{MASK_DRILL}"), BY_ID[MASK_DRILL]
     page = reader.page
     focused = "() => document.activeElement"
     for _ in range(20):
@@ -171,22 +171,22 @@ def test_the_keyboard_alone_leads_through_a_drill(opened):
     while page.evaluate(f"({focused})().textContent") != "Another one":
         page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    expect(reader.box).not_to_have_attribute("data-drill", MASK)
+    expect(reader.box).not_to_have_attribute("data-drill", MASK_DRILL)
     expect(reader.box.locator("button.ap-line").first).to_be_focused()
 
 
 @needs_browser
-def test_a_screen_reader_is_told_what_is_asked_chosen_and_right(opened):
-    reader, drill = opened(f"practice.html#{MASK}"), BY_ID[MASK]
+def test_a_screen_reader_reads_question_choice_and_verdict(opened):
+    reader, drill = opened(f"practice.html#{MASK_DRILL}"), BY_ID[MASK_DRILL]
     tree = reader.box.aria_snapshot()
     assert '- group "Which line is wrong?":' in tree
     assert '- button "Line 6 scores = scores.masked_fill(mask, -math.inf)"' in tree
     assert '- table "should give":' in tree
     reader.line(0).click()
     tree = reader.box.aria_snapshot()
-    said = "Not line 1: it is line 6. What happens there?"
-    assert f'status: "{said}"' in tree
-    assert f'group "{said}"' in tree
+    verdict = "Not line 1: it is line 6. What happens there?"
+    assert f'status: "{verdict}"' in tree
+    assert f'group "{verdict}"' in tree
     assert tree.count("- button") >= 4
     reader.option(drill.wrong_names[0]).click()
     tree = reader.box.aria_snapshot()
@@ -211,8 +211,10 @@ def test_a_drill_is_answered_on_one_phone_screen(opened, drill):
 
 @needs_browser
 def test_the_next_question_comes_into_sight(opened):
-    drill = BY_ID[MASK]
-    reader = opened(f"practice.html#{MASK}", viewport={"width": 390, "height": 420}, has_touch=True)
+    drill = BY_ID[MASK_DRILL]
+    reader = opened(
+        f"practice.html#{MASK_DRILL}", viewport={"width": 390, "height": 420}, has_touch=True
+    )
     reader.box.evaluate("one => one.scrollIntoView({ block: 'start' })")
     reader.line(drill.line).tap()
     expect(reader.box.locator(".ap-option").last).to_be_in_viewport(ratio=1)
@@ -222,7 +224,7 @@ def test_the_next_question_comes_into_sight(opened):
 # --- what comes next ------------------------------------------------------------------------------
 
 ROWS = re.compile(r"^\| (.+?) \| (.+?) \|$", re.MULTILINE)
-WORDS = {"a day": 24 * HOUR, "a week": 7 * 24 * HOUR, "a month": 30 * 24 * HOUR}
+WORDS = {"a day": 24 * HOUR_IN_MS, "a week": 7 * 24 * HOUR_IN_MS, "a month": 30 * 24 * HOUR_IN_MS}
 
 
 @needs_browser
@@ -239,26 +241,26 @@ def test_a_drill_is_due_when_the_page_says(opened):
         wait = WORDS[words]
         for gone, due in ((0, False), (wait - 1, False), (wait, True), (-1, True)):
             assert page.evaluate(is_due, [row, 5, 5, gone]) is due, (row, gone)
-    assert page.evaluate(is_due, [9, 5, 5, 30 * 24 * HOUR])  # more often in a row: not later
+    assert page.evaluate(is_due, [9, 5, 5, 30 * 24 * HOUR_IN_MS])  # more often in a row: not later
     for others in range(6):
-        assert page.evaluate(is_due, [0, 5, 5 + others, HOUR]) is (others >= 3)
+        assert page.evaluate(is_due, [0, 5, 5 + others, HOUR_IN_MS]) is (others >= 3)
 
 
 def next_drill(page, ids, drills, count=0, last="", at=10**12):
-    kept = {"count": count, "drills": drills}
+    record = {"count": count, "drills": drills}
     return page.evaluate(
         "([ids, kept, last, at]) => attncourseTurns.next(ids, kept, last, at)",
-        [ids, kept, last, at],
+        [ids, record, last, at],
     )
 
 
 @needs_browser
-def test_missed_then_due_then_new_then_soonest(opened):
+def test_missed_drills_come_first_then_due_then_new(opened):
     page, at = opened().page, 10**12
-    missed = {"seen": 1, "row": 0, "turn": 1, "at": at - HOUR}
-    due = {"seen": 1, "row": 1, "turn": 2, "at": at - 25 * HOUR}
-    rested = {"seen": 2, "row": 2, "turn": 3, "at": at - 25 * HOUR}
-    longer = {"seen": 3, "row": 3, "turn": 4, "at": at - HOUR}
+    missed = {"seen": 1, "row": 0, "turn": 1, "at": at - HOUR_IN_MS}
+    due = {"seen": 1, "row": 1, "turn": 2, "at": at - 25 * HOUR_IN_MS}
+    rested = {"seen": 2, "row": 2, "turn": 3, "at": at - 25 * HOUR_IN_MS}
+    longer = {"seen": 3, "row": 3, "turn": 4, "at": at - HOUR_IN_MS}
     record = {"m": missed, "d": due, "r": rested, "l": longer}
     ids = ["l", "new", "r", "d", "m"]
     assert next_drill(page, ids, record, count=4) == "m"
@@ -274,33 +276,35 @@ def test_missed_then_due_then_new_then_soonest(opened):
 @needs_browser
 def test_new_drills_come_in_an_order_by_chance(opened):
     page, ids = opened().page, list("abcde")
-    came = {next_drill(page, ids, {}, last="e") for _ in range(200)}
-    assert came == set("abcd")  # each by chance left out: 4 · 0.75^200
+    drills_seen = {next_drill(page, ids, {}, last="e") for _ in range(200)}
+    assert drills_seen == set("abcd")  # each by chance left out: 4 · 0.75^200
 
 
 @needs_browser
-def test_what_was_missed_comes_back_after_three_others(opened):
+def test_a_missed_drill_comes_back_after_three_others(opened):
     reader = opened("practice.html#kqv")
     first = reader.drill
     reader.solve(DRILLS, line_right=False)
-    came = []
+    drills_shown = []
     for _ in range(4):
-        came.append(reader.another())
+        drills_shown.append(reader.another())
         reader.solve(DRILLS)
-    assert first not in came[:3]
-    assert came[3] == first
+    assert first not in drills_shown[:3]
+    assert drills_shown[3] == first
 
 
 @needs_browser
 def test_an_unanswered_drill_is_not_counted_as_missed(opened):
     reader = opened()
     reader.another()
-    assert reader.kept["drills"] == {}
+    assert reader.record["drills"] == {}
     shown = reader.drill
-    drill = next(one for s in STEMS for one in drills_by_hand(s) if one.id == shown)
+    drill = next(
+        candidate for s in STEMS for candidate in drills_by_hand(s) if candidate.id == shown
+    )
     reader.line(len(drill.code) - 1 if drill.line == 0 else 0).click()
     reader.another()
-    assert reader.kept["drills"][shown]["row"] == 0
+    assert reader.record["drills"][shown]["row"] == 0
 
 
 # --- the chapter and the page of all --------------------------------------------------------------
@@ -310,14 +314,14 @@ def test_an_unanswered_drill_is_not_counted_as_missed(opened):
 def test_drills_load_when_the_reader_comes_near(browser, drilled, tmp_path):
     write_pages(tmp_path, drilled, STEMS, above=5000)
     reader = DrillReader(browser, tmp_path)
-    asked = []
-    reader.page.on("request", lambda request: asked.append(request.url))
+    addresses = []
+    reader.page.on("request", lambda request: addresses.append(request.url))
     reader.open("chapter.html")
-    assert not any("/drills/" in url for url in asked)
+    assert not any("/drills/" in url for url in addresses)
     assert reader.box.inner_text().strip() == ""  # until then
     reader.page.evaluate("scrollTo(0, 4500)")
     reader.page.wait_for_selector(".attncourse-drill[data-drill]")
-    assert [url.rpartition("/")[2].partition("?")[0] for url in asked if "/drills/" in url] == [
+    assert [url.rpartition("/")[2].partition("?")[0] for url in addresses if "/drills/" in url] == [
         "kqv.js"
     ]
     expect(reader.box.locator(".ap-still")).to_be_hidden()
@@ -351,11 +355,11 @@ def test_drills_come_from_the_chosen_chapters(opened):
     reader.box.get_by_role("button", name="None", exact=True).click()
     expect(reader.box.locator(".ap-notice")).to_have_text("Choose a chapter.")
     reader.box.get_by_role("button", name="All", exact=True).click()
-    assert reader.kept["without"] == []
+    assert reader.record["without"] == []
 
 
 @needs_browser
-def test_how_one_stands_is_told_by_chapter(opened):
+def test_progress_is_shown_by_chapter(opened):
     reader = opened("practice.html#kqv")
     reader.solve(DRILLS)
     reader.another()
@@ -371,8 +375,8 @@ def test_how_one_stands_is_told_by_chapter(opened):
 
 @needs_browser
 def test_an_address_leads_to_its_drill_on_an_open_page(opened):
-    reader = opened(f"practice.html#{MASK}")
-    assert reader.drill == MASK
+    reader = opened(f"practice.html#{MASK_DRILL}")
+    assert reader.drill == MASK_DRILL
     reader.page.evaluate("() => { location.hash = '#masking-project-1'; }")
     reader.page.wait_for_selector("[data-drill='masking-project-1']")
     expect(reader.box.locator(".ap-notice")).to_be_hidden()
@@ -380,9 +384,9 @@ def test_an_address_leads_to_its_drill_on_an_open_page(opened):
 
 @needs_browser
 @pytest.mark.parametrize("name", ["kqv-project-99", "nothing-1", "%E0%A4%A", "kqv-"])
-def test_an_unknown_address_is_told_and_another_drill_shown(opened, name):
+def test_an_unknown_address_says_so_and_shows_another_drill(opened, name):
     reader = opened(f"practice.html#{name}")
-    assert reader.drill in {one.id for stem in STEMS for one in drills_by_hand(stem)}
+    assert reader.drill in {drill.id for stem in STEMS for drill in drills_by_hand(stem)}
     expect(reader.box.locator(".ap-notice")).to_have_text(
         "No drill has this address, or none has it any more. Here is another one."
     )
@@ -394,7 +398,7 @@ def test_an_unknown_address_is_told_and_another_drill_shown(opened, name):
 def test_the_name_of_a_chapter_chooses_it_for_this_visit(opened):
     reader = opened("practice.html#masking")
     assert all(reader.another().startswith("masking-") for _ in range(6))
-    assert reader.kept["without"] == []
+    assert reader.record["without"] == []
 
 
 @needs_browser
@@ -410,28 +414,28 @@ def test_a_link_is_copied_that_leads_to_the_drill(opened, page):
 
 # --- the record -----------------------------------------------------------------------------------
 
-FORBIDDEN = """for (const what of ["getItem", "setItem"])
+STORAGE_FORBIDDEN = """for (const what of ["getItem", "setItem"])
     Storage.prototype[what] = () => { throw new DOMException("no", "SecurityError"); };"""
-FULL = """Storage.prototype.setItem = () => {
+STORAGE_FULL = """Storage.prototype.setItem = () => {
     throw new DOMException("no", "QuotaExceededError"); };"""
 
 
 @needs_browser
 @pytest.mark.parametrize(
-    ("spoiled", "said"),
+    ("spoiled", "notice"),
     [
-        (FORBIDDEN, "This browser keeps nothing for these pages"),
-        (FULL, "The browser's storage is full"),
+        (STORAGE_FORBIDDEN, "This browser keeps nothing for these pages"),
+        (STORAGE_FULL, "The browser's storage is full"),
     ],
 )
 @pytest.mark.parametrize("page", ["practice.html#kqv", "chapter.html"])
-def test_where_nothing_can_be_kept_practice_works_and_says_so(browser, folder, spoiled, said, page):
+def test_without_storage_practice_works_and_says_so(browser, folder, spoiled, notice, page):
     reader = DrillReader(browser, folder, "practice.html")
     reader.context.add_init_script(spoiled)
     reader.open(page)
     first = reader.drill
     reader.solve(DRILLS, line_right=False)
-    expect(reader.box).to_contain_text(f"{said}: what you do here counts until you leave.")
+    expect(reader.box).to_contain_text(f"{notice}: what you do here counts until you leave.")
     for _ in range(3):  # and it is known until then
         assert reader.another() != first
         reader.solve(DRILLS)
@@ -445,36 +449,42 @@ def test_a_record_is_saved_forgotten_and_added_again(opened, tmp_path):
     reader.solve(DRILLS)
     reader.another()
     reader.solve(DRILLS, line_right=False)
-    before = reader.kept
+    before = reader.record
     with reader.page.expect_download() as coming:
         reader.box.get_by_role("button", name="Save as a file").click()
     file = tmp_path / coming.value.suggested_filename
     coming.value.save_as(file)
     assert json.loads(file.read_text(encoding="utf-8")) == before
     reader.box.get_by_role("button", name="Forget all").click()
-    assert reader.kept["drills"] == {}
-    assert reader.kept["count"] == 0
+    assert reader.record["drills"] == {}
+    assert reader.record["count"] == 0
     reader.page.reload()
-    assert reader.kept["drills"] == {}
+    assert reader.record["drills"] == {}
     reader.box.locator("input[type=file]").set_input_files(file)
     expect(reader.box).to_contain_text("2 drills were taken over")
-    assert reader.kept["drills"] == before["drills"]
+    assert reader.record["drills"] == before["drills"]
 
 
 @needs_browser
-def test_what_was_forgotten_by_mistake_comes_back(opened):
+def test_a_forgotten_record_can_be_restored(opened):
     reader = opened("practice.html#kqv")
     reader.solve(DRILLS)
-    before = reader.kept
+    before = reader.record
     reader.box.get_by_role("button", name="Forget all").click()
     expect(reader.box.locator("summary")).to_contain_text("0 of 5 drills seen")
     reader.box.get_by_role("button", name="Undo").click()
     expect(reader.box.locator("summary")).to_contain_text("1 of 5 drills seen")
-    assert reader.kept == before
+    assert reader.record == before
 
 
-RECORD = {"seen": 1, "row": 1, "turn": 1, "at": 1}
-GOOD = {"kind": "attncourse practice", "version": 1, "count": 1, "without": [], "drills": {}}
+DRILL_RECORD = {"seen": 1, "row": 1, "turn": 1, "at": 1}
+EMPTY_RECORD = {
+    "kind": "attncourse practice",
+    "version": 1,
+    "count": 1,
+    "without": [],
+    "drills": {},
+}
 
 
 @needs_browser
@@ -485,59 +495,63 @@ GOOD = {"kind": "attncourse practice", "version": 1, "count": 1, "without": [], 
         "no JSON",
         "[]",
         "null",
-        json.dumps(GOOD | {"kind": "another"}),
-        json.dumps(GOOD | {"version": 2}),
-        json.dumps(GOOD | {"count": -1}),
-        json.dumps(GOOD | {"drills": None}),
-        json.dumps(GOOD | {"drills": {"kqv-project-1": RECORD | {"row": "many"}}}),
-        json.dumps(GOOD | {"drills": {"kqv-project-1": {}}}),
+        json.dumps(EMPTY_RECORD | {"kind": "another"}),
+        json.dumps(EMPTY_RECORD | {"version": 2}),
+        json.dumps(EMPTY_RECORD | {"count": -1}),
+        json.dumps(EMPTY_RECORD | {"drills": None}),
+        json.dumps(EMPTY_RECORD | {"drills": {"kqv-project-1": DRILL_RECORD | {"row": "many"}}}),
+        json.dumps(EMPTY_RECORD | {"drills": {"kqv-project-1": {}}}),
     ],
 )
-def test_a_file_from_elsewhere_changes_nothing(opened, tmp_path, text):
+def test_a_file_of_another_kind_changes_nothing(opened, tmp_path, text):
     reader = opened("practice.html#kqv")
     reader.solve(DRILLS)
-    before = reader.kept
+    before = reader.record
     file = tmp_path / "other.json"
     file.write_text(text, encoding="utf-8")
     reader.box.locator("input[type=file]").set_input_files(file)
     expect(reader.box).to_contain_text(
         "This file is no record that this page has saved: nothing was changed."
     )
-    assert reader.kept == before
+    assert reader.record == before
 
 
 @needs_browser
-def test_of_two_records_of_a_drill_the_newer_one_stays(opened, tmp_path):
-    reader = opened(f"practice.html#{MASK}")
+def test_of_two_records_of_a_drill_the_newer_one_is_kept(opened, tmp_path):
+    reader = opened(f"practice.html#{MASK_DRILL}")
     reader.solve(DRILLS)
-    here = reader.kept["drills"][MASK]
-    older = RECORD | {"at": here["at"] - 1, "row": 0}
-    newer = RECORD | {"at": here["at"] + 1, "row": 3}
+    page_record = reader.record["drills"][MASK_DRILL]
+    older = DRILL_RECORD | {"at": page_record["at"] - 1, "row": 0}
+    newer = DRILL_RECORD | {"at": page_record["at"] + 1, "row": 3}
     file = tmp_path / "record.json"
-    for other, stays, brought in ((older, here, 0), (newer, newer, 1)):
-        file.write_text(json.dumps(GOOD | {"drills": {MASK: other}}), encoding="utf-8")
+    for file_record, stays, brought in ((older, page_record, 0), (newer, newer, 1)):
+        file.write_text(
+            json.dumps(EMPTY_RECORD | {"drills": {MASK_DRILL: file_record}}), encoding="utf-8"
+        )
         reader.box.locator("input[type=file]").set_input_files(file)
         expect(reader.box).to_contain_text(f"{brought} drills were taken over")
-        kept = reader.kept["drills"][MASK]
-        assert (kept["at"], kept["row"]) == (stays["at"], stays["row"])
+        stored = reader.record["drills"][MASK_DRILL]
+        assert (stored["at"], stored["row"]) == (stays["at"], stays["row"])
 
 
 @needs_browser
 def test_two_tabs_keep_one_record(opened):
     reader = opened("practice.html#kqv")
     assert reader.drill
-    other = reader.context.new_page()
-    other.goto(f"{(reader.folder / 'book').as_uri()}/practice.html#masking", wait_until="load")
-    other.evaluate("() => attncourseKept.answered('masking-project-1', true)")
+    second_page = reader.context.new_page()
+    second_page.goto(
+        f"{(reader.folder / 'book').as_uri()}/practice.html#masking", wait_until="load"
+    )
+    second_page.evaluate("() => attncourseKept.answered('masking-project-1', true)")
     reader.solve(DRILLS)
-    assert len(reader.kept["drills"]) == 2
+    assert len(reader.record["drills"]) == 2
 
 
 # --- without scripts, on paper, without a file ----------------------------------------------------
 
 
 @needs_browser
-def test_three_folded_drills_stand_without_scripts(opened):
+def test_without_scripts_three_folded_drills_are_shown(opened):
     reader = opened("chapter.html", java_script_enabled=False)
     drills = reader.box.locator(".ap-still-drill")
     assert drills.count() == drill_pages.STILL
@@ -563,14 +577,14 @@ def test_paper_has_three_drills_and_their_answers_at_the_end(opened):
     assert reader.box.locator("details:visible, button:visible").count() == 0
     answers = reader.box.locator(".ap-answers li")
     expect(answers).to_have_count(3)
-    kept = drill_pages.still_drills(DRILLS)
-    for drill, answer in zip(kept, answers.all_inner_texts(), strict=True):
+    printed_drills = drill_pages.still_drills(DRILLS)
+    for drill, answer in zip(printed_drills, answers.all_inner_texts(), strict=True):
         assert answer.startswith(f"Line {drill.line + 1}, {drill.name}:")
 
 
 @needs_browser
 @pytest.mark.parametrize("page", ["chapter.html", "practice.html"])
-def test_drills_that_cannot_be_loaded_are_told(browser, drilled, tmp_path, page):
+def test_drills_that_cannot_be_loaded_are_reported(browser, drilled, tmp_path, page):
     write_pages(tmp_path, drilled, STEMS)
     for file in (tmp_path / "_static" / "drills").iterdir():
         file.unlink()
@@ -616,7 +630,7 @@ def test_close_results_have_enough_decimals():
     assert markup.decimals_that_tell([0.12341, 1.0], [0.12342, 2.0]) == 4
 
 
-def test_an_input_does_not_look_whole():
+def test_an_input_is_not_rounded_to_a_whole_number():
     """What is near a whole number, or near 0, is written with as many decimals as show it."""
     assert markup.decimals_of_input([[0.5, 1.25], [3, 4]]) == 2
     assert markup.decimals_of_input([0.9999, 0.5]) == 4
@@ -626,14 +640,14 @@ def test_an_input_does_not_look_whole():
     assert texts(soup(markup.example_html(example)).table) == [["0.002", "1.500"]]
 
 
-def test_shapes_are_said_where_they_differ():
+def test_shapes_are_written_where_they_differ():
     """A row, and a matrix of one row, are drawn alike."""
     example = DrillExample("f(x)", "", [], [[1, 2]], [1, 2])
-    said = [p.get_text() for p in soup(markup.example_html(example)).select(".ap-pair p")]
-    assert said == ["gives (1, 2)", "should give (2,)"]
+    labels = [p.get_text() for p in soup(markup.example_html(example)).select(".ap-pair p")]
+    assert labels == ["gives (1, 2)", "should give (2,)"]
     alike = DrillExample("f(x)", "", [], [[1, 3]], [[1, 2]])
-    said = [p.get_text() for p in soup(markup.example_html(alike)).select(".ap-pair p")]
-    assert said == ["gives", "should give"]
+    labels = [p.get_text() for p in soup(markup.example_html(alike)).select(".ap-pair p")]
+    assert labels == ["gives", "should give"]
 
 
 def test_larger_cells_are_darker_different_ones_underlined():
@@ -645,10 +659,17 @@ def test_larger_cells_are_darker_different_ones_underlined():
     assert not soup(markup.value_html([[4, -2]], "", [[4], [2]])).select("u")  # another shape
 
 
-def test_weights_are_ink_and_so_is_what_came_instead():
+def test_maps_of_weights_are_recognised_and_shaded():
     assert markup.is_map([[0.5, 0.5], [0.0, 1.0], [0, 0]])
-    for other in ([[0.5, 0.4]], [[1.5, -0.5]], [[0, 0]], [0.5, 0.5], [[True, False]], {"text": ""}):
-        assert not markup.is_map(other), other
+    for no_map in (
+        [[0.5, 0.4]],
+        [[1.5, -0.5]],
+        [[0, 0]],
+        [0.5, 0.5],
+        [[True, False]],
+        {"text": ""},
+    ):
+        assert not markup.is_map(no_map), no_map
     example = DrillExample("f(x)", "", [], got=[[2, 3]], want=[[0.4, 0.6]])
     assert len(soup(markup.example_html(example)).select("div.ap-weight")) == 2
 
@@ -660,7 +681,7 @@ def test_a_mask_is_drawn_as_true_and_false():
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "text"),
     [
         ({"raised": "ValueError: a < b"}, "ValueError: a < b"),
         ({"shape": [2, 7, 3]}, "an array of shape (2, 7, 3)"),
@@ -675,8 +696,8 @@ def test_a_mask_is_drawn_as_true_and_false():
         ([[1], [2, 3]], "[[1], [2, 3]]"),
     ],
 )
-def test_what_is_no_table_is_said(value, said):
-    assert soup(markup.value_html(value)).get_text() == said
+def test_values_that_are_no_table_are_written_as_text(value, text):
+    assert soup(markup.value_html(value)).get_text() == text
 
 
 def test_several_matrices_and_results_stand_below_each_other():
@@ -693,7 +714,7 @@ def test_a_value_of_four_axes_is_tables_in_groups():
     assert groups[1].select("td")[-1].get_text() == "0.75"
 
 
-def test_what_differs_in_one_of_several_results_is_underlined():
+def test_a_difference_in_one_of_several_results_is_underlined():
     def named(numbers):
         return {"parts": [{"name": "weights", "value": numbers}, {"name": "bias", "value": [5, 6]}]}
 
@@ -717,17 +738,21 @@ def test_lines_left_out_of_long_code_cannot_be_chosen():
     shown = markup.packed(drill, markup.DrillLinks("", ""))
     rows = [soup(text).get_text() for _, text in shown["code"]]
     assert rows[shown["line"]] == code[20].strip()
-    left = [row for row in rows if row.startswith("#")]  # the script makes no button of these
-    assert left
-    assert sum(int(re.search(r"\d+", row)[0]) for row in left) + len(rows) - len(left) == len(code)
+    omitted_rows = [
+        row for row in rows if row.startswith("#")
+    ]  # the script makes no button of these
+    assert omitted_rows
+    assert sum(int(re.search(r"\d+", row)[0]) for row in omitted_rows) + len(rows) - len(
+        omitted_rows
+    ) == len(code)
     still = soup(markup.still_html(drill, markup.DrillLinks("", "")))
     assert f"Line {shown['line'] + 1}: " in still.get_text()
     answers = soup(markup.short_answers_html([drill]))
     assert f"Line {shown['line'] + 1}, " in answers.get_text()
 
 
-def test_another_line_that_mends_it_stands_beside_the_answer():
-    drill = BY_ID[TWICE]
+def test_another_line_that_fixes_it_is_named_with_the_answer():
+    drill = BY_ID[TWO_FIXES_DRILL]
     mended = drill.elsewhere[0].mended[0].strip()
     still = soup(markup.still_html(drill, markup.DrillLinks("", ""))).get_text()
     assert f"Line 8 may be mended instead:    {mended}" in still
@@ -748,10 +773,10 @@ def test_a_line_that_is_not_shown_is_not_named():
         assert rows == ["step_39 = query + 39", "step_40 = query + 40"]
 
 
-def test_what_stands_on_the_page_is_of_different_exercises():
-    kept = drill_pages.still_drills(DRILLS)
-    assert len({drill.exercise for drill in kept}) == len({d.exercise for d in DRILLS}) == 3
-    assert drill_pages.still_drills(DRILLS) == kept
+def test_drills_shown_without_scripts_are_of_three_exercises():
+    page_drills = drill_pages.still_drills(DRILLS)
+    assert len({drill.exercise for drill in page_drills}) == len({d.exercise for d in DRILLS}) == 3
+    assert drill_pages.still_drills(DRILLS) == page_drills
     assert len(drill_pages.still_drills(DRILLS[:2])) == 2
 
 
@@ -763,12 +788,12 @@ def test_a_course_without_drills_says_so(drilled, monkeypatch):
 
 
 def test_an_entry_of_the_field_guide_leads_to_its_drills(drilled):
-    links = soup(drill_links.entry_links(drilled, BY_ID[MASK].guide)).select("a")
-    assert [link["href"] for link in links] == [f"practice.html#{MASK}"]
+    links = soup(drill_links.entry_links(drilled, BY_ID[MASK_DRILL].guide)).select("a")
+    assert [link["href"] for link in links] == [f"practice.html#{MASK_DRILL}"]
     assert drill_links.entry_links(drilled, "another-entry") == ""
 
 
-def test_nothing_of_a_drill_can_leave_its_script(drilled):
+def test_a_drills_text_cannot_close_its_script(drilled):
     wicked = replace(DRILLS[0], sentence="</script><b>", name="<i>`<u>`", code=("x = '</script>'",))
     script = drill_pages.script_of(drilled, "kqv", [replace(wicked, line=0)])
     data = json.loads(script.removeprefix('attncourseDrills("kqv",').removesuffix(");\n"))

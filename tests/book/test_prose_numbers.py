@@ -62,12 +62,12 @@ def page_with(*records: tuple[str, list[str]]) -> list[str]:
     return prose_numbers.read_page(PAGE, nbformat.v4.new_notebook(cells=[cell])).faults
 
 
-def test_a_number_that_nothing_holds_is_found():
+def test_a_number_that_no_check_covers_is_found():
     faults = page_with()
     assert [re.search("“(.*?)”", fault)[1] for fault in faults] == ["19", "3.1", "94", "72"]
 
 
-def test_a_phrase_holds_its_numbers_across_lines():
+def test_a_phrase_covers_its_numbers_across_lines():
     assert not page_with(("19 of 20 runs", []), ("in 3.1 s", []), ("falls from 94 to 72 %", []))
 
 
@@ -116,7 +116,7 @@ def test_a_number_agrees_with_what_rounds_to_it(phrase, values):
         ("26 ms", [27]),
     ],
 )
-def test_a_number_that_is_another_differs(phrase, values):
+def test_different_numbers_are_distinguished(phrase, values):
     assert len(compare_prose(phrase, *values)) == 1
 
 
@@ -125,7 +125,7 @@ def test_a_difference_may_be_allowed_where_the_machine_decides():
     assert not compare_prose("1.7 times", 1.9, within=0.15)
 
 
-def test_a_check_that_fails_is_told_and_the_page_runs_on():
+def test_a_failing_check_is_reported_and_the_page_runs_on():
     page = nbformat.v4.new_notebook()
     for source, tags in ("share = 1 / 3", []), ("assert share > 1 / 2", [PROSE_TAG]), ("share", []):
         page.cells.append(nbformat.v4.new_code_cell(source, metadata={"tags": tags}))

@@ -16,7 +16,7 @@ COURSE = load(ROOT)
 
 @pytest.fixture(scope="module")
 def made(built) -> dict[str, Path]:
-    """The decks by chapter."""
+    """Return the slide decks by chapter."""
     assert built == ROOT / "_build" / "html"
     return {path.stem: path for path in slides.make(COURSE)}
 
@@ -39,14 +39,14 @@ def test_a_deck_has_what_its_page_has(made, built, chapter):
     assert words(shown[0].h1.get_text()) == words(article.h1.get_text())
     assert shown[0].get_text().rstrip().endswith("?")
     assert 10 <= len(shown) <= 30
-    assert all(one.select_one("h1, h2").get_text().strip() for one in shown)
-    headings = [words(one.select_one("h1, h2").get_text()) for one in shown]
-    said = words(deck.get_text())
+    assert all(slide.select_one("h1, h2").get_text().strip() for slide in shown)
+    headings = [words(slide.select_one("h1, h2").get_text()) for slide in shown]
+    deck_words = words(deck.get_text())
     for section in article.select(":scope > section"):
         takeaways = [p for p in section.select(":scope > p") if slides.is_takeaway(p)]
         if takeaways:
             assert words(section.h2.get_text()) in headings
-        assert all(words(p.get_text()) in said for p in takeaways)
+        assert all(words(p.get_text()) in deck_words for p in takeaways)
     drawn = [f["id"] for f in article.select("figure[id]") if f.find_parent("details") is None]
     assert [f["id"] for f in deck.select("figure[id]")] == drawn
     assert not deck.select(".cell_input, a.headerlink, button.copybtn")
@@ -56,7 +56,7 @@ def test_a_deck_has_what_its_page_has(made, built, chapter):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("chapter", COURSE.chapters, ids=lambda chapter: chapter.stem)
-def test_what_a_deck_loads_and_links_to_is_there(made, chapter):
+def test_files_and_links_of_a_deck_exist(made, chapter):
     deck = made[chapter.folder]
     for element in read(deck).select("[href], [src]"):
         address = element.get("href") or element["src"]
@@ -109,7 +109,7 @@ and <a href="real_model.html#set=real_model&amp;switch0=1">a model</a>.</p>
 </section></article></body></html>"""
 
 
-def test_what_words_set_is_a_link_on_the_slide():
+def test_verbs_of_the_text_are_links_on_the_slide():
     deck = BeautifulSoup(slides.deck(PAGE, COURSE.chapters[4]), "html.parser")
     links = [
         [(a["href"], a.get_text()) for a in slide.select(".attn-settings a")]

@@ -18,7 +18,7 @@ PLANS = re.findall(
 
 
 @pytest.mark.parametrize(("plan", "last"), list(zip(PLANS, (18, 13), strict=True)))
-def test_nothing_is_asked_before_what_it_builds_on(plan, last):
+def test_no_week_comes_before_what_it_builds_on(plan, last):
     weeks, above, seen = syllabus.weeks(COURSE, plan.splitlines()), needs(COURSE), set()
     assert [week.number for week in weeks] == list(range(1, len(weeks) + 1))
     for week in weeks:
@@ -50,7 +50,7 @@ def test_a_row_adds_up_what_its_chapters_say():
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"),
+    ("lines", "message"),
     [
         (["1: 1", "2: 40"], "week 2: there is no chapter 40"),
         (["1: 1 2", "2: 2"], "week 2: chapter 2 was there before"),
@@ -58,6 +58,6 @@ def test_a_row_adds_up_what_its_chapters_say():
         (["1:"], "not “1:”"),
     ],
 )
-def test_what_cannot_be_taught_is_one_line(lines, said):
-    with pytest.raises(CourseError, match=re.escape(said)):
+def test_a_faulty_syllabus_is_refused_in_one_line(lines, message):
+    with pytest.raises(CourseError, match=re.escape(message)):
         syllabus.weeks(COURSE, lines)

@@ -24,7 +24,7 @@ from attncourse.checks.trying.trials import NoReference, draw, try_out
 from helpers.project import ROOT
 
 SEEDS = (0, 1, 2)  # what is told holds on further ones, too, which are kept
-ALL = exercises()
+EXERCISES = exercises()
 # What random draws of an answer's own come to is estimated: these criteria are chances, of which
 # the text speaks.
 ESTIMATED = {"scaling.score_variance", "sequences.bootstrap_interval"}
@@ -34,38 +34,44 @@ ALLOWED, SHARE = 1, 0.02
 EARNED: dict[tuple[str, str], set[int]] = {}
 
 
-def dealt(answers: list[tuple]) -> list[tuple]:
-    """(exercise, answer, seed): the answers to an exercise take the draws in turn."""
+def answers_with_seeds(answers: list[tuple]) -> list[tuple]:
+    """Return (exercise, answer, seed) of each answer: an exercise's take the seeds in turn."""
     turns = {exercise.target: cycle(SEEDS) for exercise, _ in answers}
     return [(exercise, answer, next(turns[exercise.target])) for exercise, answer in answers]
 
 
-WRONG = dealt([(e, m) for e in ALL.values() for m in e.mistakes])
+WRONG_ANSWERS = answers_with_seeds([(e, m) for e in EXERCISES.values() for m in e.mistakes])
 
 
 def right_answers() -> list:
-    """(exercise, implementation, seed) for each right alternative in the chapters' test modules.
+    """Return (exercise, answer, seed) of each right answer in the chapters' test modules.
 
     And for those in steps, of which drills are made.
     """
-    stems = dict.fromkeys(e.stem for e in ALL.values())
+    stems = dict.fromkeys(e.stem for e in EXERCISES.values())
     banks = [importlib.import_module(f"test_{stem}").RIGHT for stem in stems]
     banks += [right_answers_by_hand(stem) for stem in stems]
-    assert not (unknown := {t for bank in banks for t in bank} - ALL.keys()), f"RIGHT: no {unknown}"
-    return dealt([(ALL[target], f) for bank in banks for target, fs in bank.items() for f in fs])
+    assert not (unknown := {t for bank in banks for t in bank} - EXERCISES.keys()), (
+        f"RIGHT: no {unknown}"
+    )
+    return answers_with_seeds(
+        [(EXERCISES[target], f) for bank in banks for target, fs in bank.items() for f in fs]
+    )
 
 
-RIGHT = right_answers()
+RIGHT_ANSWERS = right_answers()
 
 
-def name(value) -> str:
+def case_id(value) -> str:
     if isinstance(value, int):
         return str(value)
     return getattr(value, "target", None) or getattr(value, "name", None) or value.__name__
 
 
-@pytest.mark.parametrize(("exercise", "seed"), [*zip(ALL.values(), cycle(SEEDS))], ids=name)
-def test_reference_passes(exercise, seed):
+@pytest.mark.parametrize(
+    ("exercise", "seed"), [*zip(EXERCISES.values(), cycle(SEEDS))], ids=case_id
+)
+def test_the_reference_passes_with_full_points(exercise, seed):
     """In each draw the other right answers agree with it, of which there are four at least."""
     verdict = judge(exercise, exercise.reference, seed)
     assert verdict.passed, verdict
@@ -73,8 +79,8 @@ def test_reference_passes(exercise, seed):
 
 
 @pytest.fixture
-def tried_once(monkeypatch):
-    """Holds an answer's outcomes in a draw for all that is asked of it; suspects have their own."""
+def cached_trials(monkeypatch):
+    """Try an answer once per draw, whoever asks for its outcomes; suspects have their own."""
     known: dict[tuple, tuple] = {}
 
     def tried(exercise, implementation, seed, among=None):
@@ -88,12 +94,12 @@ def tried_once(monkeypatch):
     monkeypatch.setattr(judging, "try_out", tried)
 
 
-@pytest.mark.usefixtures("tried_once")
-@pytest.mark.parametrize(("exercise", "mistake", "seed"), WRONG, ids=name)
+@pytest.mark.usefixtures("cached_trials")
+@pytest.mark.parametrize(("exercise", "mistake", "seed"), WRONG_ANSWERS, ids=case_id)
 def test_mistake_is_caught_and_named_in_few_lines(
     exercise, mistake, seed, record_property, monkeypatch
 ):
-    """And earns on other cases what it earns on these: points do not depend on luck.
+    """It earns the same points on another seed's cases, too.
 
     ``benchmarks/points.py`` tries all ways to make it on twenty draws. Its own name holds in every
     draw; a wrong one has to be refuted in one further draw here, and has three in truth.
@@ -124,7 +130,7 @@ def test_mistake_is_caught_and_named_in_few_lines(
 
 
 def is_paid_for_once(verdict: Verdict) -> None:
-    """Asserts that the first criterion that a slip breaks is lost, of the others half at most."""
+    """Assert that the first criterion a slip breaks is lost, and of the others half at most."""
     failed = [c for c in verdict.criteria if not c.passed]
     assert failed[0].earned == 0
     follows = [c for c in failed if c.follows]
@@ -134,9 +140,9 @@ def is_paid_for_once(verdict: Verdict) -> None:
         assert KEEPS_HALF in verdict._repr_html_()
 
 
-def test_luck_is_seen():
+def test_an_answer_wrong_on_every_second_draw_is_noticed():
     """An answer that is wrong on every second draw."""
-    exercise = ALL["mixing.mix"]
+    exercise = EXERCISES["mixing.mix"]
 
     def lucky(A, X):
         return exercise.reference(A, X) + (A.flat[-1] > 0.35)
@@ -147,23 +153,23 @@ def test_luck_is_seen():
     }
 
 
-@pytest.mark.parametrize(("exercise", "implementation", "seed"), RIGHT, ids=name)
+@pytest.mark.parametrize(("exercise", "implementation", "seed"), RIGHT_ANSWERS, ids=case_id)
 def test_right_answer_passes(exercise, implementation, seed, record_property):
     record_property("counted", "other right answers accepted")
     verdict = judge(exercise, implementation, seed)
     assert verdict.passed, verdict
 
 
-@pytest.mark.parametrize("exercise", ALL.values(), ids=name)
-def test_a_grader_finds_what_its_cases_do_by_name(exercise):
+@pytest.mark.parametrize("exercise", EXERCISES.values(), ids=case_id)
+def test_callers_of_cases_are_found_by_name_in_a_grader(exercise):
     """They run beside the submission, in a process that gets a name and no code."""
     for _, case, _ in draw(exercise, 0):
         use = case.use.func if isinstance(case.use, partial) else case.use
         assert CALLERS.get(use.__name__) is use, use
 
 
-@pytest.mark.parametrize("exercise", ALL.values(), ids=name)
-def test_a_function_in_a_case_does_not_reveal_itself(exercise):
+@pytest.mark.parametrize("exercise", EXERCISES.values(), ids=case_id)
+def test_a_function_in_a_case_reveals_no_chapter_code(exercise):
     """A submission may call it with what it likes and look at it: it runs no line of a chapter."""
     ran = set()
 
@@ -192,28 +198,28 @@ def test_a_function_in_a_case_does_not_reveal_itself(exercise):
 
 
 def hands_over_a_function(case: Case) -> bool:
-    """Whether an answer to a case gets a function of an array, its next argument."""
+    """True if a case hands over a function whose argument is the next one."""
     return case.use is call_on_function or any(
         callable(x) and not isinstance(x, type) for x in (*case.args, *case.kwargs.values())
     )
 
 
-@pytest.mark.parametrize("exercise", ALL.values(), ids=name)
-def test_bank_is_large_enough(exercise):
+@pytest.mark.parametrize("exercise", EXERCISES.values(), ids=case_id)
+def test_the_bank_has_enough_mistakes_and_right_answers(exercise):
     names = [m.name for m in exercise.mistakes]
     assert len(set(names)) == len(names) >= 4
-    assert len([f for e, f, _ in RIGHT if e is exercise]) >= 4
+    assert len([f for e, f, _ in RIGHT_ANSWERS if e is exercise]) >= 4
 
 
-@pytest.mark.parametrize("exercise", ALL.values(), ids=name)
+@pytest.mark.parametrize("exercise", EXERCISES.values(), ids=case_id)
 def test_section_is_a_heading_of_the_chapters_page(exercise):
     chapter, heading = re.fullmatch(r"Chapter (\d+), “(.+)”", exercise.section).groups()
     page = ROOT / f"book/{int(chapter):02d}_{exercise.stem}.md"
     assert f"\n## {heading}\n" in page.read_text(encoding="utf-8")
 
 
-def test_a_silent_reference_is_no_mistake_and_not_kept(monkeypatch):
-    """As where the machine was stopped in the middle of it."""
+def test_a_reference_that_did_not_answer_is_not_cached(monkeypatch):
+    """For example because the machine was suspended during the call."""
     exercise, run = exercises()["mixing.mix"], trials.run
 
     def late(exercise, implementation, case, **options):
@@ -231,11 +237,11 @@ def test_a_silent_reference_is_no_mistake_and_not_kept(monkeypatch):
 
 
 @pytest.mark.parametrize("stem", STEMS, ids="{}.all".format)
-def test_hardly_any_wrong_answer_is_a_matter_of_luck(stem):
-    """Where the chapter's mistakes were tried: a process gets it by its name, and last."""
-    asked = sum(e.stem == stem and e.target not in ESTIMATED for e, *_ in WRONG)
-    earned = {one: points for one, points in EARNED.items() if one[0].startswith(f"{stem}.")}
-    if len(earned) < asked:
+def test_points_of_wrong_answers_hardly_depend_on_the_draw(stem):
+    """It runs last, in the process in which the chapter's mistakes were tried."""
+    expected_count = sum(e.stem == stem and e.target not in ESTIMATED for e, *_ in WRONG_ANSWERS)
+    earned = {key: points for key, points in EARNED.items() if key[0].startswith(f"{stem}.")}
+    if len(earned) < expected_count:
         pytest.skip("asks for all mistakes of the chapter")
-    varied = [one for one, points in earned.items() if len(points) > 1]
+    varied = [key for key, points in earned.items() if len(points) > 1]
     assert len(varied) <= max(1, SHARE * len(earned)), varied

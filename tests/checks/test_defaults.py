@@ -14,21 +14,25 @@ from attncourse.positions import apply_rope
 from attncourse.support.alarm import TimeUp
 
 # Their callers take other arguments.
-DRIVEN = {"gpt.sample_token", "sequences.bootstrap_interval", "sequences.split_by_similarity"}
-OTHER = [
+DRAWING_EXERCISES = {
+    "gpt.sample_token",
+    "sequences.bootstrap_interval",
+    "sequences.split_by_similarity",
+}
+OTHER_DEFAULTS = [
     (e, name, default)
     for e in exercises().values()
-    if inspect.isfunction(e.reference) and e.target not in DRIVEN
+    if inspect.isfunction(e.reference) and e.target not in DRAWING_EXERCISES
     for name, default in defaults_of(e.reference).items()
     if type(default) in (int, float) and name != "atol" and "seed" not in name
 ]
 
 
 @pytest.mark.parametrize(
-    ("exercise", "name", "default"), OTHER, ids=lambda x: getattr(x, "target", str(x))
+    ("exercise", "name", "default"), OTHER_DEFAULTS, ids=lambda x: getattr(x, "target", str(x))
 )
 def test_every_other_default_is_named(exercise, name, default):
-    """Of each exercise with a number as a default."""
+    """For each exercise that has a number as a default."""
     signature = inspect.signature(exercise.reference)
 
     def answer(*args, **kwargs):
@@ -43,11 +47,11 @@ def test_every_other_default_is_named(exercise, name, default):
         assert f"default for {name}" in verdict.diagnosis.name, verdict
 
 
-def test_most_exercises_with_a_default_try_it():
-    assert len(OTHER) > 5
+def test_most_exercises_with_a_default_have_a_case_for_it():
+    assert len(OTHER_DEFAULTS) > 5
 
 
-def test_what_is_wrong_with_the_argument_as_well_is_no_default():
+def test_wrong_with_the_argument_passed_is_no_wrong_default():
     def rope(x, positions, base=100.0):
         return apply_rope(x, positions + 1, base)
 
@@ -76,7 +80,7 @@ def test_an_answer_that_does_not_return_is_not_called_again(last):
     assert len(calls) == last
 
 
-def test_a_later_right_answer_has_no_other_default():
+def test_a_right_default_is_not_reported_as_another():
     exercise, late = exercises()["efficient.kv_cache_bytes"], []
 
     def cache(n_tokens, n_layers, n_kv_heads, d_head, bytes_per_number=None):

@@ -19,40 +19,40 @@ from attncourse.checks.trying.trials import MAX_KEPT_DRAWS, N_FURTHER_DRAWS, dra
 from attncourse.kqv import project, scaled_dot_product_attention
 from helpers.double_mistakes import doubles
 
-ALL = exercises()
+EXERCISES = exercises()
 COMPOSITIONS = {
     (e.target, parts.compose.__qualname__): (e, parts.compose)
-    for e in ALL.values()
+    for e in EXERCISES.values()
     for m in e.mistakes
     if (parts := parts_of(m.wrong))
 }
-FAMILIES = [(e, m) for e in ALL.values() for m in e.mistakes if m.family]
+FAMILIES = [(e, m) for e in EXERCISES.values() for m in e.mistakes if m.family]
 
 
 @pytest.fixture(autouse=True)
-def no_place(monkeypatch):
-    """Answers are told of by what they return: their code is for test_repairs.py."""
+def without_repairs(monkeypatch):
+    """Look for no repair in the answer's code: that is tested in test_repairs.py."""
     monkeypatch.setattr("attncourse.checks.judging.find_repair", lambda *_: None)
 
 
 @pytest.fixture
 def one_further_draw(monkeypatch):
-    """A right name holds in every draw; a wrong one has three to be refuted in, and one here."""
+    """Hold a finding against one further draw instead of three."""
     monkeypatch.setattr("attncourse.checks.explaining.diagnosis.N_FURTHER_DRAWS", 1)
 
 
-def ids(value):
+def case_id(value):
     return getattr(value, "target", None) or getattr(value, "name", None) or value.__name__
 
 
-@pytest.mark.parametrize(("exercise", "compose"), COMPOSITIONS.values(), ids=ids)
+@pytest.mark.parametrize(("exercise", "compose"), COMPOSITIONS.values(), ids=case_id)
 def test_a_composition_of_right_options_is_right(exercise, compose):
     verdict = judge(exercise, compose(), 3)
     assert verdict.passed, verdict.full
 
 
 @pytest.mark.usefixtures("one_further_draw")
-@pytest.mark.parametrize(("exercise", "mistake"), FAMILIES, ids=ids)
+@pytest.mark.parametrize(("exercise", "mistake"), FAMILIES, ids=case_id)
 def test_a_member_of_a_family_has_its_name(exercise, mistake):
     values = mistake.family.values
     if isinstance(values, Between):
@@ -73,7 +73,7 @@ def test_two_mistakes_at_once_are_named(record_property):
     Two mistakes can be one function, which then may have a third one's name.
     """
     named = wrong = total = 0
-    for exercise in ALL.values():
+    for exercise in EXERCISES.values():
         for a, b, both in doubles(exercise):
             verdict = judge(exercise, both, 11)
             if verdict.passed:
@@ -94,18 +94,22 @@ def test_two_mistakes_at_once_are_named(record_property):
     "names",
     [{"a norm is missing", "not causal"}, {"uniform weights", "a norm at the wrong branch"}],
 )
-def test_both_of_two_mistakes_are_named_in_what_takes_long(names):
+def test_two_mistakes_in_a_slow_exercise_are_both_named(names):
     """One of the first two shows alone where a mask is given, of the others with a single token."""
-    block = ALL["llama.LlamaBlock"]
-    one, other = (parts_of(m.wrong) for m in block.mistakes if m.name in names)
-    verdict = judge(block, one.compose(**one.chosen, **other.chosen), 7)
+    block = EXERCISES["llama.LlamaBlock"]
+    first_mistake, second_mistake = (parts_of(m.wrong) for m in block.mistakes if m.name in names)
+    verdict = judge(
+        block, first_mistake.compose(**first_mistake.chosen, **second_mistake.chosen), 7
+    )
     assert verdict.diagnosis is not None, verdict.full
     assert {verdict.diagnosis.name, verdict.rest} == names
 
 
-def test_the_rest_is_what_is_wrong_after_mending():
+def test_the_rest_names_what_is_wrong_after_the_first_repair():
     attend = next(c for (t, n), (_, c) in COMPOSITIONS.items() if t.endswith("product_attention"))
-    mistakes = {m.name: parts_of(m.wrong) for m in ALL["kqv.scaled_dot_product_attention"].mistakes}
+    mistakes = {
+        m.name: parts_of(m.wrong) for m in EXERCISES["kqv.scaled_dot_product_attention"].mistakes
+    }
     inverted, unscaled = mistakes["the mask is inverted"], mistakes["no scale"]
     verdict = examine(
         "kqv.scaled_dot_product_attention", attend(**inverted.chosen, **unscaled.chosen), seed=2
@@ -125,15 +129,15 @@ def test_the_rest_is_what_is_wrong_after_mending():
         (lambda wrong: lambda x, weight: spoiling(wrong, x, weight), "x is changed in place"),
     ],
 )
-def test_a_mistake_is_known_beneath_one_that_any_exercise_knows(lay, rest):
-    known, found = ALL["kqv.project"].mistakes, []
+def test_a_known_mistake_is_found_beneath_a_common_one(lay, rest):
+    known, second_names = EXERCISES["kqv.project"].mistakes, []
     for m in known:
         verdict = examine("kqv.project", lay(m.wrong), seed=4)
         assert verdict.diagnosis is not None, verdict.full
         if verdict.diagnosis.name == m.name:
-            found.append(verdict.rest)
-    assert len(found) >= len(known) - 1
-    assert rest in found  # not where a mistake raises there
+            second_names.append(verdict.rest)
+    assert len(second_names) >= len(known) - 1
+    assert rest in second_names  # not where a mistake raises there
 
 
 def spoiling(wrong, x, weight):
@@ -143,7 +147,7 @@ def spoiling(wrong, x, weight):
     return result
 
 
-def test_two_mistakes_in_different_cases_are_both_told():
+def test_two_mistakes_in_different_cases_are_both_reported():
     def embed(ids, table):
         if np.max(ids) >= len(table) - 1:
             raise ValueError("no such id")
@@ -195,15 +199,15 @@ def only_first(x, weight):
     return out
 
 
-CALLS = []
+CALLS_COUNTED = []
 
 
 def another_each_time(x, weight):
-    CALLS.append(0)
-    return x @ weight + len(CALLS)
+    CALLS_COUNTED.append(0)
+    return x @ weight + len(CALLS_COUNTED)
 
 
-def blind(x, weight):
+def ignores_the_input(x, weight):
     shape = (*x.shape[:-1], weight.shape[-1])
     return torch.linspace(0, 1, math.prod(shape), dtype=x.dtype).reshape(shape)
 
@@ -231,21 +235,21 @@ SYMPTOMS = [
     (only_first, "right only in the first row"),
     (another_each_time, "other numbers each time"),
     (lambda x, weight: (x @ weight + 1).detach(), "the expected one plus 1; besides, no gradient"),
-    (blind, "does not depend on the numbers that come in"),
+    (ignores_the_input, "does not depend on the numbers that come in"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("answer", "said"), SYMPTOMS, ids=[said for _, said in SYMPTOMS])
-def test_a_symptom_relates_the_result_to_the_right_one(answer, said):
+@pytest.mark.parametrize(("answer", "phrase"), SYMPTOMS, ids=[phrase for _, phrase in SYMPTOMS])
+def test_a_symptom_relates_the_result_to_the_right_one(answer, phrase):
     for seed in (0, 5):
         verdict = examine("kqv.project", answer, seed=seed)
         assert verdict.diagnosis is None
-        assert said in verdict.symptom, verdict.full
+        assert phrase in verdict.symptom, verdict.full
         assert verdict.symptom in str(verdict)
-        assert said in verdict._repr_html_()
+        assert phrase in verdict._repr_html_()
 
 
-def of_two(change_first, change_second):
+def two_results(change_first, change_second):
     def online_softmax(blocks):
         maximum, normaliser = efficient.online_softmax(blocks)
         return change_first(maximum), change_second(normaliser)
@@ -276,9 +280,9 @@ def model_itself(model, layer, head, how="zero", ids=None):
     """Nothing is copied, and the mean is never taken."""
     attention = model.blocks[layer].attention
     width = attention.d_model // attention.n_heads
-    own = slice(head * width, (head + 1) * width)
+    columns = slice(head * width, (head + 1) * width)
     with torch.no_grad():
-        attention.W_o.weight[:, own] = 0
+        attention.W_o.weight[:, columns] = 0
     return model
 
 
@@ -297,7 +301,7 @@ def all_may_see_the_last(sequences, pad):
     return ids, positions, mask | (torch.arange(ids.shape[-1]) == ids.shape[-1] - 1)
 
 
-OTHERS = [
+ANSWERS_WITH_SYMPTOMS = [
     (
         "tokens.tokenize",
         lambda text: re.findall(r"\w+|[^\w\s]", text.capitalize()),
@@ -306,9 +310,17 @@ OTHERS = [
     ("serving.pad_left", all_may_see_the_last, "ids and positions are right, but mask is wrong"),
     ("vision.patchify", squares_alone, "right only where axis −2 of argument 1 is as long as axis"),
     ("multihead.merge_heads", first_two_heads, "only the beginning of the expected one along its"),
-    ("efficient.online_softmax", of_two(same_as_it_is, lambda x: 3 * x), "the second is the"),
-    ("efficient.online_softmax", of_two(same_as_it_is, torch.sin), "the second is wrong, and the"),
-    ("efficient.online_softmax", of_two(torch.cos, same_as_it_is), "the first is wrong, and the"),
+    ("efficient.online_softmax", two_results(same_as_it_is, lambda x: 3 * x), "the second is the"),
+    (
+        "efficient.online_softmax",
+        two_results(same_as_it_is, torch.sin),
+        "the second is wrong, and the",
+    ),
+    (
+        "efficient.online_softmax",
+        two_results(torch.cos, same_as_it_is),
+        "the first is wrong, and the",
+    ),
     ("efficient.kv_cache_bytes", cache_bytes(-2), "times 1 / s², where s is argument 4"),
     ("efficient.kv_cache_bytes", cache_bytes(1), "times s, where s is argument 4"),
     (
@@ -329,12 +341,16 @@ OTHERS = [
 ]
 
 
-@pytest.mark.parametrize(("target", "answer", "said"), OTHERS, ids=[said for *_, said in OTHERS])
-def test_a_symptom_of_several_results_or_of_one_number(target, answer, said):
+@pytest.mark.parametrize(
+    ("target", "answer", "phrase"),
+    ANSWERS_WITH_SYMPTOMS,
+    ids=[phrase for *_, phrase in ANSWERS_WITH_SYMPTOMS],
+)
+def test_several_results_and_single_numbers_have_symptoms(target, answer, phrase):
     for seed in (0, 5):
         verdict = examine(target, answer, seed=seed)
         assert verdict.diagnosis is None
-        assert said in verdict.symptom, verdict.full
+        assert phrase in verdict.symptom, verdict.full
 
 
 def test_squeezed_axes_are_named_in_whatever_exercise():
@@ -356,7 +372,7 @@ def turned_where_square(A, X):
 
 
 @pytest.mark.parametrize(
-    ("target", "answer", "said"),
+    ("target", "answer", "phrase"),
     [
         (
             "serving.speculative_accept",
@@ -366,18 +382,18 @@ def turned_where_square(A, X):
         ("mixing.mix", turned_where_square, "wrong only where axis −2 of argument 1 is as long as"),
     ],
 )
-def test_a_symptom_of_what_chance_gives_and_of_equal_lengths(target, answer, said):
+def test_random_results_and_equal_lengths_have_symptoms(target, answer, phrase):
     for seed in (0, 5):
         verdict = examine(target, answer, seed=seed)
         assert verdict.diagnosis is None
-        assert said in verdict.symptom, verdict.full
+        assert phrase in verdict.symptom, verdict.full
 
 
 def detached_weight(x, weight):
     return x @ weight.detach()
 
 
-def rounded(x, weight):
+def rounded_to_float32(x, weight):
     return (x.float() @ weight.float()).to(x.dtype)
 
 
@@ -413,7 +429,7 @@ class OneLayerForTwo(transformer.DecoderBlock):
 
 
 def layers_of(write):
-    """``naive_to_batched`` that hands the naive layer's numbers over like this."""
+    """Return a ``naive_to_batched`` that copies the naive layer's numbers with ``write``."""
 
     def made(naive):
         batched = multihead.MultiHeadAttention(naive.W_o.out_features, len(naive.heads))
@@ -441,7 +457,7 @@ def mean_of_what_is_kept(logits, ids, padding_id=None):
     return (loss * keep.flatten()).sum() / keep.sum()
 
 
-ANYWHERE = [
+MISTAKES_OF_ANY_EXERCISE = [
     ("kqv.scaled_dot_product_attention", asks_a_mask, "one truth value of a whole array"),
     ("kqv.AttentionHead", WithoutInit, "super().__init__() is missing"),
     ("transformer.DecoderBlock", OneLayerForTwo, "fewer parameters than asked for"),
@@ -485,14 +501,14 @@ def eye_as_values(*sizes, **options):
     return head
 
 
-@pytest.mark.parametrize(("target", "answer", "name"), ANYWHERE)
+@pytest.mark.parametrize(("target", "answer", "name"), MISTAKES_OF_ANY_EXERCISE)
 def test_an_exception_that_leaves_no_doubt_has_a_name(target, answer, name):
     verdict = examine(target, answer, seed=1)
     assert verdict.diagnosis is not None, verdict.full
     assert verdict.diagnosis.name == name, verdict.full
 
 
-def test_another_dtype_is_told_beside_what_raises():
+def test_another_dtype_is_reported_beside_an_exception():
     def only_matrices(x, weight):
         out = torch.zeros(len(x), weight.shape[-1])
         for place, row in enumerate(x):
@@ -504,9 +520,9 @@ def test_another_dtype_is_told_beside_what_raises():
     assert "; besides, raised " in verdict.symptom
 
 
-EVERYWHERE = [
+MISTAKES_IN_GRADIENTS_OR_DTYPE = [
     (detached_weight, "the gradient of weight is cut off"),
-    (rounded, "single precision inside"),
+    (rounded_to_float32, "single precision inside"),
     (zeroes_its_argument, "x is changed in place"),
     (at_most_a_matrix, "no batch axis is provided for"),
     (lambda x, weight: (x @ weight).float(), "the dtype is another one"),
@@ -514,14 +530,18 @@ EVERYWHERE = [
 ]
 
 
-@pytest.mark.parametrize(("answer", "name"), EVERYWHERE, ids=[name for _, name in EVERYWHERE])
-def test_what_any_exercise_can_get_wrong_has_a_name(answer, name):
+@pytest.mark.parametrize(
+    ("answer", "name"),
+    MISTAKES_IN_GRADIENTS_OR_DTYPE,
+    ids=[name for _, name in MISTAKES_IN_GRADIENTS_OR_DTYPE],
+)
+def test_mistakes_of_any_exercise_are_named(answer, name):
     verdict = examine("kqv.project", answer, seed=1)
     assert verdict.diagnosis.name == name, verdict.full
     assert verdict.diagnosis.explanation in str(verdict)
 
 
-def test_a_right_answer_has_neither():
+def test_a_right_answer_has_no_finding():
     for target, answer in (
         ("kqv.project", project),
         ("kqv.scaled_dot_product_attention", scaled_dot_product_attention),
@@ -532,7 +552,7 @@ def test_a_right_answer_has_neither():
         assert verdict.symptom == verdict.rest == verdict.example == ""
 
 
-class MapOfAnotherCall(ALL["kqv.AttentionHead"].reference):
+class MapOfAnotherCall(EXERCISES["kqv.AttentionHead"].reference):
     """Keeps its keys until an input has another shape."""
 
     keys = None
@@ -543,13 +563,13 @@ class MapOfAnotherCall(ALL["kqv.AttentionHead"].reference):
         return kqv.scaled_dot_product_attention(self.W_q(x), self.keys, self.W_v(x), mask)
 
 
-def test_what_an_object_keeps_of_a_call_is_named():
+def test_state_that_an_object_keeps_between_calls_is_named():
     for seed in (0, 5):
         verdict = examine("kqv.AttentionHead", MapOfAnotherCall, seed=seed)
         assert verdict.diagnosis.name == "something is kept from an earlier call", verdict.full
 
 
-def test_rounding_is_no_guard():
+def test_rounding_is_not_taken_for_a_guard():
     def entropy(weights):
         single = weights.float()
         logs = single.masked_fill(single == 0, 1).log()
@@ -559,7 +579,7 @@ def test_rounding_is_no_guard():
     assert verdict.diagnosis.name == "single precision inside", verdict.full
 
 
-def test_a_fact_that_does_not_hold_is_told():
+def test_a_fact_that_does_not_hold_is_reported():
     def same_again(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
         if generator is not None:
             generator = torch.Generator().manual_seed(generator.initial_seed())
@@ -595,13 +615,13 @@ def refuses_zero(ids, n_vocab):
     return np.eye(n_vocab)[ids]
 
 
-def asserts(ids, n_vocab):
+def asserts_range(ids, n_vocab):
     assert (ids >= 0).all()
     assert (ids < n_vocab).all()
     return np.eye(n_vocab)[ids]
 
 
-def test_a_refusal_is_known_whatever_its_words():
+def test_a_refusal_of_valid_input_is_named_whatever_it_says():
     verdict = examine("tokens.one_hot", refuses_zero, seed=4)
     assert verdict.diagnosis.name == "an id that exists is refused"
 
@@ -627,17 +647,17 @@ def test_the_same_error_class_is_not_the_same_mistake():
     assert "it stops with an AttributeError in the line `return self.w_q(x)`" in verdict.symptom
 
 
-def test_another_error_than_the_one_asked_for_is_told_as_that():
-    verdict = examine("tokens.one_hot", asserts, seed=4)
+def test_another_error_class_than_asked_for_is_reported():
+    verdict = examine("tokens.one_hot", asserts_range, seed=4)
     assert verdict.diagnosis.name == "another error than ValueError"
 
 
-def test_what_is_not_refused_is_told():
+def test_input_that_is_not_refused_is_reported():
     verdict = examine("tokens.embed", lambda ids, table: table[np.abs(ids) % len(table)], seed=4)
     assert verdict.diagnosis.name.startswith("what is to be refused") or verdict.diagnosis.wrong
 
 
-def test_what_is_refused_now_and_then_by_another_error_is_told():
+def test_input_that_raises_another_error_at_times_is_reported():
     def noam_schedule(step, d_model, warmup):
         return d_model**-0.5 * min((step or 1) ** -0.5, (step or 1) * warmup**-1.5)
 
@@ -656,14 +676,14 @@ def test_a_known_error_says_what_to_write_in_its_line(tmp_path):
     assert verdict.symptom.endswith("that is the same axis in every call")
 
 
-def test_the_part_with_another_dtype_is_told():
+def test_the_result_with_another_dtype_is_named():
     def pad_left(sequences, pad):
         ids, positions, mask = serving.pad_left(sequences, pad)
         return ids, positions.float(), mask
 
-    told = examine("serving.pad_left", pad_left, seed=3).diagnosis.explanation
-    assert "The numbers are right, but positions: returned dtype float32" in told
-    assert told.endswith("Return whole numbers, of dtype int64.")
+    explanation = examine("serving.pad_left", pad_left, seed=3).diagnosis.explanation
+    assert "The numbers are right, but positions: returned dtype float32" in explanation
+    assert explanation.endswith("Return whole numbers, of dtype int64.")
 
 
 def test_a_changed_argument_does_not_alter_a_mistakes_numbers():
@@ -697,7 +717,7 @@ def test_forgotten_return_and_boolean_minus_are_named():
     assert verdict.diagnosis.name == "truth values are subtracted"
 
 
-def test_batches_are_told_apart_where_batches_are_refused_too():
+def test_a_mistake_in_batches_is_named_where_refusals_fail_too():
     def one_hot(ids, n_vocab):
         if (ids < 0).any() or (ids >= n_vocab).any():
             raise ValueError
@@ -710,7 +730,7 @@ def test_batches_are_told_apart_where_batches_are_refused_too():
 
 
 @pytest.mark.parametrize("answer", [True, False])
-def test_one_answer_for_everything_is_told_and_gets_no_name(answer):
+def test_one_result_for_every_input_is_reported_unnamed(answer):
     verdict = examine("mixing.is_row_stochastic", lambda A, atol=1e-8: answer, seed=4)
     assert verdict.diagnosis is None
     assert verdict.symptom == f"the answer is {answer}, whatever comes in"
@@ -721,7 +741,7 @@ def test_one_answer_for_everything_is_told_and_gets_no_name(answer):
     ["masking.leak", "kqv.project", "lookup.softmax", "gpt.perplexity", "today.select_keys"],
 )
 @pytest.mark.parametrize("number", [0.0, 1.0])
-def test_one_number_for_everything_is_told_and_gets_no_name(target, number):
+def test_one_number_for_every_input_is_reported_unnamed(target, number):
     verdict = examine(target, lambda *arguments, **more: number, seed=4)
     assert verdict.diagnosis is None
     assert f"is {number:g}" in verdict.symptom
@@ -744,7 +764,7 @@ def test_an_answer_that_mostly_raises_is_not_one_number():
     assert "same number" not in str(verdict)
 
 
-def test_a_change_of_the_right_result_is_not_laid_to_a_mistake():
+def test_a_changed_right_result_is_not_called_a_known_mistake():
     verdict = examine("mixing.mix", lambda A, X: (A @ X).mean(-2), seed=4)
     assert verdict.diagnosis is None
     assert "averaged over its second to last axis" in verdict.symptom
@@ -753,7 +773,7 @@ def test_a_change_of_the_right_result_is_not_laid_to_a_mistake():
 def test_arguments_in_an_example_have_the_calls_names():
     """Where a case is tried through a caller, that one's arguments come first."""
     for target, expected in (("gpt.sample_token", "logits"), ("gpt.attend_with_cache", "key")):
-        exercise = ALL[target]
+        exercise = EXERCISES[target]
         for _, case, _ in draw(exercise, 3):
             arrays = dict(named_arguments(exercise, case))
             assert expected in arrays, (case.use, list(arrays))
@@ -773,7 +793,7 @@ def test_in_place_changes_are_named_with_gradients():
     assert verdict.diagnosis.name == "query is changed in place", verdict.full
 
 
-def test_a_mistake_in_one_branch_is_known_with_gradients():
+def test_a_mistake_in_one_branch_is_named_with_gradients():
     def linear_attention(query, key, value, causal=False):
         q, k = (torch.nn.functional.elu(x) + 1 for x in (query, key))
         if causal:
@@ -785,7 +805,7 @@ def test_a_mistake_in_one_branch_is_known_with_gradients():
     assert "causal" in verdict.diagnosis.explanation
 
 
-def test_nothing_but_nan_does_not_say_what_is_used():
+def test_results_of_nan_alone_name_no_unused_argument():
     def attend(scores, values, mask=None):
         weights = scores.softmax(-1)
         return (weights if mask is None else weights / 0 * mask) @ values
@@ -794,7 +814,7 @@ def test_nothing_but_nan_does_not_say_what_is_used():
     assert "depend" not in verdict.symptom
 
 
-def test_a_mistake_of_any_size_is_known_beside_another():
+def test_a_mistake_of_any_size_is_named_beside_another():
     def normalize_rows(A):
         A = np.abs(A)
         return A / (A.sum(-1, keepdims=True) + 1e-6)
@@ -805,17 +825,17 @@ def test_a_mistake_of_any_size_is_known_beside_another():
     assert verdict.rest == "negative entries are accepted"
 
 
-def test_two_mistakes_are_known_where_one_hides_the_other():
+def test_two_mistakes_are_named_where_one_hides_the_other():
     def is_row_stochastic(A, atol=1e-8):  # where a negative entry is too small, no sum counts
         return bool((np.abs(A.sum(-1) - 1) <= 1e-8).all())
 
     verdict = examine("mixing.is_row_stochastic", is_row_stochastic, seed=4)
     assert verdict.diagnosis is not None, verdict.full
-    found = {verdict.diagnosis.name, verdict.rest}
-    assert found == {"atol is not used", "only one of two things is tested"}
+    names = {verdict.diagnosis.name, verdict.rest}
+    assert names == {"atol is not used", "only one of two things is tested"}
 
 
-def test_an_error_is_the_same_whichever_function_says_it():
+def test_an_error_is_known_whichever_function_raises_it():
     """A suspect stops in ``unflatten``, this answer in ``reshape``, and for the same reason."""
 
     def unpatchify(patches, patch, height, width):
@@ -827,8 +847,8 @@ def test_an_error_is_the_same_whichever_function_says_it():
 
     verdict = examine("vision.unpatchify", unpatchify, seed=4)
     assert verdict.diagnosis is not None, verdict.full
-    found = {verdict.diagnosis.name, verdict.rest}
-    assert found == {"a square image assumed", "channels last inside a patch"}
+    names = {verdict.diagnosis.name, verdict.rest}
+    assert names == {"a square image assumed", "channels last inside a patch"}
 
 
 def test_the_best_explanation_is_found_among_slow_ones():
@@ -858,7 +878,7 @@ def test_the_best_explanation_is_found_among_slow_ones():
     assert "does what this mistake does: “the output is not rescaled." in verdict.symptom
 
 
-def test_results_are_not_called_right_for_what_is_refused_alone():
+def test_results_of_refused_calls_are_not_called_right():
     def schedule(step, d_model, warmup):
         if step < 1:
             raise ValueError("steps count from 1")
@@ -870,7 +890,7 @@ def test_results_are_not_called_right_for_what_is_refused_alone():
     assert "right but for" not in str(verdict)
 
 
-def test_a_refusal_that_is_missing_is_told_once():
+def test_a_missing_refusal_is_reported_once():
     """One number below 1 is answered, another stops elsewhere: one condition mends both."""
 
     def schedule(step, d_model, warmup):
@@ -888,22 +908,22 @@ def test_facts_that_do_not_hold_are_no_right_results():
         """Whole groups of equal sequences, whatever the seed."""
         names, group = np.unique([str(s) for s in sequences], return_inverse=True)
         test = []
-        for one in np.random.default_rng().permutation(len(names)):
+        for phrase in np.random.default_rng().permutation(len(names)):
             if len(test) < test_fraction * len(group):
-                test += np.flatnonzero(group == one).tolist()
+                test += np.flatnonzero(group == phrase).tolist()
         return np.setdiff1d(np.arange(len(group)), test), np.sort(test)
 
     # Its own luck decides whether it does what a known mistake does in all draws.
     verdict = examine("sequences.split_by_similarity", only_equal_ones, seed=1)
-    told = "of what is asked this does not hold", "Identical sequences alone are kept together"
-    assert any(one in verdict.full for one in told), verdict.full
+    phrases = "of what is asked this does not hold", "Identical sequences alone are kept together"
+    assert any(phrase in verdict.full for phrase in phrases), verdict.full
     assert "every result is right" not in verdict.full
 
 
-def test_what_is_known_of_a_chapters_cases_is_kept():
+def test_draws_and_suspects_of_a_chapter_are_cached():
     """A class's answers are compared with the same right results, and with the same mistakes."""
     assert max(len(chapter(stem)) for stem in STEMS) * (1 + N_FURTHER_DRAWS) <= MAX_KEPT_DRAWS
-    asked = [(e, seed) for e in chapter("mixing") for seed in range(1 + N_FURTHER_DRAWS)]
+    draws = [(e, seed) for e in chapter("mixing") for seed in range(1 + N_FURTHER_DRAWS)]
     for known in (draw, suspects):
-        first = [known(*key) for key in asked]
-        assert all(known(*key) is one for key, one in zip(asked, first, strict=True))
+        first = [known(*key) for key in draws]
+        assert all(known(*key) is expected for key, expected in zip(draws, first, strict=True))

@@ -23,40 +23,40 @@ from attncourse.checks.explaining.suspects import least_distance
 from attncourse.checks.judging import judge
 from attncourse.checks.trying import outcome, trials
 
-MEAN = exercises()["self_attention.attention_weights"]
-ROPE = exercises()["positions.apply_rope"]
+ATTENTION_WEIGHTS = exercises()["self_attention.attention_weights"]
+APPLY_ROPE = exercises()["positions.apply_rope"]
 
 
-def two_at_once(exercise):
-    """An answer with two mistakes of its exercise."""
-    parts = [found for m in exercise.mistakes if (found := parts_of(m.wrong))]
+def with_two_mistakes(exercise):
+    """Return an answer with two mistakes of its exercise."""
+    parts = [recipe for m in exercise.mistakes if (recipe := parts_of(m.wrong))]
     first = parts[0]
     return next(
-        first.compose(**first.chosen, **other.chosen)
-        for other in parts
-        if other.compose is first.compose and not other.chosen.keys() & first.chosen.keys()
+        first.compose(**first.chosen, **second.chosen)
+        for second in parts
+        if second.compose is first.compose and not second.chosen.keys() & first.chosen.keys()
     )
 
 
-def said(exercise, answer, seed=11):
+def verdict_text(exercise, answer, seed=11):
     verdict = judge(exercise, answer, seed)
     return verdict.in_short, verdict.rest, [c.follows for c in verdict.criteria]
 
 
-@pytest.mark.parametrize("exercise", [MEAN, ROPE], ids=lambda e: e.target)
+@pytest.mark.parametrize("exercise", [ATTENTION_WEIGHTS, APPLY_ROPE], ids=lambda e: e.target)
 def test_a_slow_machine_says_the_same(exercise, monkeypatch):
-    answers = [exercise.mistakes[-1].wrong, two_at_once(exercise)]
-    before = [said(exercise, answer) for answer in answers]
+    answers = [exercise.mistakes[-1].wrong, with_two_mistakes(exercise)]
+    before = [verdict_text(exercise, answer) for answer in answers]
     clock = time.thread_time
     monkeypatch.setattr(time, "thread_time", lambda: 8 * clock())
-    assert [said(exercise, answer) for answer in answers] == before
+    assert [verdict_text(exercise, answer) for answer in answers] == before
 
 
-def test_what_others_have_tried_before_changes_nothing():
-    cold = said(ROPE, two_at_once(ROPE), 12)
-    for m in ROPE.mistakes:
-        judge(ROPE, m.wrong, 12)
-    assert said(ROPE, two_at_once(ROPE), 12) == cold
+def test_earlier_answers_change_no_verdict():
+    cold = verdict_text(APPLY_ROPE, with_two_mistakes(APPLY_ROPE), 12)
+    for m in APPLY_ROPE.mistakes:
+        judge(APPLY_ROPE, m.wrong, 12)
+    assert verdict_text(APPLY_ROPE, with_two_mistakes(APPLY_ROPE), 12) == cold
 
 
 def test_every_claim_is_tried_on_three_draws_more(monkeypatch):
@@ -70,7 +70,7 @@ def test_every_claim_is_tried_on_three_draws_more(monkeypatch):
     monkeypatch.setattr(search.Search, "__init__", noted)
     clock = time.thread_time
     monkeypatch.setattr(time, "thread_time", lambda: 8 * clock())
-    assert judge(ROPE, ROPE.mistakes[0].wrong, 40).diagnosis
+    assert judge(APPLY_ROPE, APPLY_ROPE.mistakes[0].wrong, 40).diagnosis
     assert seeds == [40, 41, 42, 43]
 
 
@@ -82,9 +82,12 @@ def test_a_named_mistake_needs_right_results_of_one_draw(monkeypatch):
         return before(exercise, case)
 
     monkeypatch.setattr(trials, "expected_outcome", noted)
-    assert judge(ROPE, ROPE.mistakes[0].wrong, 50).diagnosis
+    assert judge(APPLY_ROPE, APPLY_ROPE.mistakes[0].wrong, 50).diagnosis
     assert worked
-    assert all(any(case is own for _, own, _ in trials.draw(ROPE, 50)) for case in worked)
+    assert all(
+        any(case is drawn_case for _, drawn_case, _ in trials.draw(APPLY_ROPE, 50))
+        for case in worked
+    )
 
 
 def test_calls_are_counted_and_rounded():
@@ -98,7 +101,7 @@ def test_calls_are_counted_and_rounded():
     assert measured_calls(lambda: torch.ones(2) + 1) < 50
 
 
-def test_who_profiles_is_left_alone():
+def test_under_a_profiler_calls_are_not_measured():
     import cProfile
 
     profile = cProfile.Profile()
@@ -109,42 +112,48 @@ def test_who_profiles_is_left_alone():
 
 
 def test_a_result_is_compared_once_with_each_mistake():
-    found = search.Search(ROPE, trials.try_out(ROPE, ROPE.mistakes[0].wrong, 5), 5)
-    assert found.effort.spent == 0
+    first_search = search.Search(
+        APPLY_ROPE, trials.try_out(APPLY_ROPE, APPLY_ROPE.mistakes[0].wrong, 5), 5
+    )
+    assert first_search.effort.spent == 0
     for _ in range(2):
-        for suspect in found.suspects[:3]:
-            found.agrees(suspect, 0)
-    assert found.effort.spent == 3 * (calls_of_case(ROPE, 0) + effort.CALLS_PER_COMPARISON)
+        for suspect in first_search.suspects[:3]:
+            first_search.agrees(suspect, 0)
+    assert first_search.effort.spent == 3 * (
+        calls_of_case(APPLY_ROPE, 0) + effort.CALLS_PER_COMPARISON
+    )
 
 
-def test_tries_weigh_what_the_reference_takes_and_end(monkeypatch):
-    whole = Effort(ROPE)
-    part = Effort(ROPE, whole)
-    assert whole.is_left()
+def test_tries_cost_the_references_calls_and_are_bounded(monkeypatch):
+    total = Effort(APPLY_ROPE)
+    part = Effort(APPLY_ROPE, total)
+    assert total.is_left()
     part.count_tries(0, 10**6)
     assert part.spent > effort.MAX_CALLS_IN_ALL
-    assert whole.is_over()
-    assert not whole.is_left()
-    late = Effort(ROPE)
+    assert total.is_over()
+    assert not total.is_left()
+    late = Effort(APPLY_ROPE)
     monkeypatch.setattr(time, "thread_time", lambda: 1e9)
     assert late.is_over()
 
 
-def test_a_stopping_answer_needs_only_the_shown_result(
+def test_an_answer_that_raises_needs_few_reference_results(
     monkeypatch,
 ):
-    asked, real = [], trials.expected_outcome
-    monkeypatch.setattr(trials, "expected_outcome", lambda *case: asked.append(case) or real(*case))
+    cases_answered, real = [], trials.expected_outcome
+    monkeypatch.setattr(
+        trials, "expected_outcome", lambda *case: cases_answered.append(case) or real(*case)
+    )
 
     def stops(scores, d_k):
         raise TypeError("something else")
 
     verdict = judge(exercises()["scaling.scale_scores"], stops, 90411)
     assert "TypeError" in verdict.in_short
-    assert len(asked) <= 2  # of dozens: for the example, and for the picture
+    assert len(cases_answered) <= 2  # of dozens: for the example, and for the picture
 
 
-def test_operators_and_what_they_make_weigh_as_calls():
+def test_operators_and_array_sizes_count_as_calls():
     few, many = torch.ones(2), torch.ones(400 * NUMBERS_PER_CALL)
 
     def add(x, times=1):
@@ -163,7 +172,7 @@ def test_operators_and_what_they_make_weigh_as_calls():
     )  # takes 4 times
 
 
-def test_what_is_loaded_the_first_time_does_not_weigh():
+def test_imports_at_the_first_call_are_not_counted():
     new = [True]
 
     def loads():
@@ -174,7 +183,7 @@ def test_what_is_loaded_the_first_time_does_not_weigh():
     assert measured_calls(loads) < 100
 
 
-def test_cases_used_alike_weigh_the_same():
+def test_cases_used_alike_cost_the_same():
     tiled = exercises()["efficient.tiled_attention"]
     cases = trials.draw(tiled, 0)
     names = [criterion.name for criterion, _, _ in cases]
@@ -186,19 +195,19 @@ def test_cases_used_alike_weigh_the_same():
     )  # another draw may have more
 
 
-def test_a_fitting_size_is_found_others_are_given_up():
+def test_a_fitting_size_is_found_and_a_hopeless_search_ends():
     for size in (0.013, 0.5, 1.7, 3.0):  # also where the search ends
         assert least_distance(lambda x, size=size: abs(x - size), 0.0, 3.0) == pytest.approx([size])
-    asked = []
-    assert least_distance(lambda x: asked.append(x) or 0.5 + (x - 1) ** 2, 0.0, 3.0) == []
-    assert len(asked) < 60
+    sizes_tried = []
+    assert least_distance(lambda x: sizes_tried.append(x) or 0.5 + (x - 1) ** 2, 0.0, 3.0) == []
+    assert len(sizes_tried) < 60
 
 
 def test_pairs_are_tried_once_the_likely_ones_first():
-    found = list(likely_pairs(["b", "a", "c"], ["a", "b", "c", "d"]))
-    assert len({frozenset(pair) for pair in found}) == len(found)
-    assert {frozenset(p) for p in found} >= {frozenset(p) for p in combinations("abcd", 2)}
-    products = [("abcd".index(a) + 1) * ("abcd".index(b) + 1) for a, b in found]
+    pairs = list(likely_pairs(["b", "a", "c"], ["a", "b", "c", "d"]))
+    assert len({frozenset(pair) for pair in pairs}) == len(pairs)
+    assert {frozenset(p) for p in pairs} >= {frozenset(p) for p in combinations("abcd", 2)}
+    products = [("abcd".index(a) + 1) * ("abcd".index(b) + 1) for a, b in pairs]
     assert products == sorted(products)
 
 
@@ -214,7 +223,7 @@ def test_cases_that_take_many_times_as_long_come_last():
     assert all((suspect, heavy) not in of.counted_tries for suspect in of.likeliest_first())
 
 
-def test_a_kernels_own_calls_do_not_weigh(monkeypatch):
+def test_a_kernels_own_calls_are_not_counted(monkeypatch):
     """Where prints go to a notebook, each try makes hundreds of calls more, and stacks are deep."""
     accept = exercises()["serving.speculative_accept"]
 

@@ -19,34 +19,36 @@ from attncourse.checks.judging import judge
 from attncourse.checks.trying.outcome import Unusable, copy_of
 from attncourse.checks.writing.cases import CaseTable, Count, Drawn, hole, once_more, row, standard
 
-ALL = exercises()
-ATTENTION = ALL["kqv.scaled_dot_product_attention"]
-HEAD = ALL["kqv.AttentionHead"]
+EXERCISES = exercises()
+ATTENTION = EXERCISES["kqv.scaled_dot_product_attention"]
+HEAD = EXERCISES["kqv.AttentionHead"]
 
 
-def name(exercise) -> str:
+def target_of(exercise) -> str:
     return exercise.target
 
 
-@pytest.mark.parametrize("exercise", ALL.values(), ids=name)
+@pytest.mark.parametrize("exercise", EXERCISES.values(), ids=target_of)
 def test_every_allowed_kind_of_input_is_among_the_cases(exercise):
-    found = report(exercise)
-    lines = "\n    ".join(("", *found.missing))
-    assert not found.missing, f"no case of {exercise.target} has:{lines}"
-    assert not found.stale, f"excluded, but covered or never owed: {', '.join(found.stale)}"
+    coverage = report(exercise)
+    lines = "\n    ".join(("", *coverage.missing))
+    assert not coverage.missing, f"no case of {exercise.target} has:{lines}"
+    assert not coverage.stale, f"excluded, but covered or never owed: {', '.join(coverage.stale)}"
 
 
-@pytest.mark.parametrize("exercise", ALL.values(), ids=name)
-def test_a_rare_kind_of_input_costs_at_most_a_point(exercise):
-    found = mixed(exercise)
-    lines = "".join(f"\n    {name}: {', '.join(sorted(kinds))}" for name, kinds in found.items())
-    assert not found, f"{exercise.target} takes several points for rare inputs:{lines}"
+@pytest.mark.parametrize("exercise", EXERCISES.values(), ids=target_of)
+def test_a_rare_kind_of_input_costs_one_point_at_most(exercise):
+    mixed_criteria = mixed(exercise)
+    lines = "".join(
+        f"\n    {name}: {', '.join(sorted(kinds))}" for name, kinds in mixed_criteria.items()
+    )
+    assert not mixed_criteria, f"{exercise.target} takes several points for rare inputs:{lines}"
 
 
 # --- the test can fail -----------------------------------------------------------------------
 
 
-def test_a_rare_kind_among_ordinary_inputs_is_named():
+def test_rare_inputs_in_an_ordinary_criterion_are_named():
     criterion = next(c for c in ATTENTION.criteria if c.points == 3)
     table = CaseTable({"query": "... m d_k", "key": "... n d_k", "value": "... n d_v"})
     single = table(row("m=5 n=1 d_k=4 d_v=3", dtype="float32"))
@@ -61,17 +63,17 @@ def test_a_rare_kind_among_ordinary_inputs_is_named():
     assert mixed(replace(ATTENTION, criteria=(replace(beside, points=1),))) == {}
 
 
-def without(exercise, *criteria: str):
-    """The exercise without the cases of these criteria."""
-    kept = tuple(
+def without_criteria(exercise, *criteria: str):
+    """Return the exercise without the cases of these criteria."""
+    criteria_left = tuple(
         replace(c, cases=lambda rng: ()) if c.name in criteria else c for c in exercise.criteria
     )
-    assert kept != exercise.criteria
-    return replace(exercise, criteria=kept)
+    assert criteria_left != exercise.criteria
+    return replace(exercise, criteria=criteria_left)
 
 
-def test_what_is_missing_is_named():
-    assert report(without(ATTENTION, "batches")).missing == (
+def test_missing_kinds_of_input_are_named():
+    assert report(without_criteria(ATTENTION, "batches")).missing == (
         "one batch axis, not contiguous",
         "two batch axes",
         "two batch axes, not contiguous",
@@ -86,11 +88,13 @@ def test_what_is_missing_is_named():
         "d_v = n",
         "d_v = batch",
     )
-    assert report(without(ATTENTION, "a mask, True where attention is allowed")).missing == (
+    assert report(
+        without_criteria(ATTENTION, "a mask, True where attention is allowed")
+    ).missing == (
         "mask of two axes, in a batch as long as the first",
         "a square mask that its transpose differs from",
     )
-    assert report(without(ATTENTION, "float32, large and small scores")).missing == (
+    assert report(without_criteria(ATTENTION, "float32, large and small scores")).missing == (
         "float32",
         "a row of very small numbers",
         "a row of very large numbers",
@@ -98,16 +102,19 @@ def test_what_is_missing_is_named():
         "a row whose exp overflows",
         "the first call once more, after others",
     )
-    assert report(without(ATTENTION, "another scale")).missing == ("scale of 0", "scale given")
-    assert report(without(ATTENTION, "gradients reach query, key and value")).missing == (
+    assert report(without_criteria(ATTENTION, "another scale")).missing == (
+        "scale of 0",
+        "scale given",
+    )
+    assert report(without_criteria(ATTENTION, "gradients reach query, key and value")).missing == (
         "a gradient on query alone",
         "a gradient on key alone",
         "a gradient on value alone",
     )
 
 
-def test_what_is_missing_of_a_module_is_named():
-    assert report(without(HEAD, "bias=True adds a bias to each projection")).missing == (
+def test_missing_kinds_of_module_calls_are_named():
+    assert report(without_criteria(HEAD, "bias=True adds a bias to each projection")).missing == (
         "W_q.weight of 0",
         "W_k.weight of 0",
         "W_v.weight of 0",
@@ -115,21 +122,23 @@ def test_what_is_missing_of_a_module_is_named():
         "W_k.bias of 0",
         "W_v.bias of 0",
     )
-    assert report(without(HEAD, "attention between three projections of x")).missing == (
+    assert report(without_criteria(HEAD, "attention between three projections of x")).missing == (
         "two calls of one object, of the same lengths",
         "two calls of one object, of other lengths",
     )
-    assert report(without(HEAD, "weights(x, mask) returns the attention map")).missing == ()
-    assert report(without(HEAD, "a mask, True where attention is allowed")).missing == (
+    assert (
+        report(without_criteria(HEAD, "weights(x, mask) returns the attention map")).missing == ()
+    )
+    assert report(without_criteria(HEAD, "a mask, True where attention is allowed")).missing == (
         "mask of two axes, in a batch as long as the first",
     )
-    maskless = without(HEAD, "a mask, True where attention is allowed",
+    maskless = without_criteria(HEAD, "a mask, True where attention is allowed",
                        "gradients reach x and every weight")  # fmt: skip
     assert "mask given" in report(maskless).missing
     assert "a gradient on W_k.bias alone" in report(maskless).missing
 
 
-def test_exclusions_are_kept_to():
+def test_exclusions_hold_and_stale_ones_are_reported():
     assert "integers in query" in report(replace(ATTENTION, excludes=())).missing
     covered_one = replace(ATTENTION, excludes=(*ATTENTION.excludes, ("m of 1", "no reason")))
     assert report(covered_one).stale == ("m of 1",)
@@ -137,25 +146,29 @@ def test_exclusions_are_kept_to():
     assert report(never_owed).stale == ("h of 1",)
 
 
-def test_a_note_covers_nothing():
-    told = Case((np.ones((5, 3)),), note="three batch axes, not contiguous, float32")
-    one = replace(ATTENTION.criteria[0], cases=lambda rng: [told])
-    cells = covered(replace(ALL["self_attention.self_attention"], criteria=(one,)))
+def test_a_cases_note_counts_as_no_coverage():
+    noted_case = Case((np.ones((5, 3)),), note="three batch axes, not contiguous, float32")
+    criterion = replace(ATTENTION.criteria[0], cases=lambda rng: [noted_case])
+    cells = covered(replace(EXERCISES["self_attention.self_attention"], criteria=(criterion,)))
     assert cells == {"d, n all different"}
 
 
 def test_a_kind_is_owed_where_the_signature_allows_it():
-    assert "integers in X" in owed(ALL["mixing.mix"])
-    assert not [c for c in owed(ALL["mixing.mix"]) if "gradient" in c or "exp" in c]
-    assert not [c for c in owed(ALL["masking.causal_mask"]) if "batch" in c or "integers" in c]
-    assert {"n_keys given", "n_keys left out", "m = n"} <= set(owed(ALL["masking.causal_mask"]))
-    assert {"h = batch", "d_head = n"} <= set(owed(ALL["multihead.split_heads"]))
-    assert "a row whose exp overflows" in owed(ALL["lookup.softmax"])
-    assert "temperature given" in owed(ALL["lookup.softmax"])
-    assert "temperature of 0" not in owed(ALL["lookup.softmax"])  # it is refused
+    assert "integers in X" in owed(EXERCISES["mixing.mix"])
+    assert not [c for c in owed(EXERCISES["mixing.mix"]) if "gradient" in c or "exp" in c]
+    assert not [
+        c for c in owed(EXERCISES["masking.causal_mask"]) if "batch" in c or "integers" in c
+    ]
+    assert {"n_keys given", "n_keys left out", "m = n"} <= set(
+        owed(EXERCISES["masking.causal_mask"])
+    )
+    assert {"h = batch", "d_head = n"} <= set(owed(EXERCISES["multihead.split_heads"]))
+    assert "a row whose exp overflows" in owed(EXERCISES["lookup.softmax"])
+    assert "temperature given" in owed(EXERCISES["lookup.softmax"])
+    assert "temperature of 0" not in owed(EXERCISES["lookup.softmax"])  # it is refused
     assert "scale of 0" in owed(ATTENTION)
-    assert "a row whose exp overflows" not in owed(ALL["masking.leak"])  # f takes it, if any
-    assert owed(ALL["tokens.tokenize"]) == ["the first call once more, after others"]
+    assert "a row whose exp overflows" not in owed(EXERCISES["masking.leak"])  # f takes it, if any
+    assert owed(EXERCISES["tokens.tokenize"]) == ["the first call once more, after others"]
 
 
 # --- wrong answers that no case tried before -------------------------------------------------
@@ -193,14 +206,14 @@ def in_memory_order(query, key, value, mask=None, *, scale=None):
     return attend(query, key, value, mask, scale=scale)
 
 
-class Remembers:
+class RightOnce:
     """Right until it is called with arguments that it has seen."""
 
     def __init__(self):
         self.seen = []
 
     def __call__(self, query, key, value, mask=None, *, scale=None):
-        again = any(torch.equal(query, other) for other in self.seen if mask is None)
+        again = any(torch.equal(query, seen_query) for seen_query in self.seen if mask is None)
         self.seen.append(query.detach())
         return attend(query, key, value, mask, scale=scale) + again
 
@@ -234,8 +247,8 @@ def test_a_wrong_answer_of_an_unusual_kind_fails(wrong):
     assert not judge(ATTENTION, wrong, seed=0).passed
 
 
-def test_an_answer_that_changes_its_mind_fails():
-    verdict = judge(ATTENTION, Remembers(), seed=0)
+def test_an_answer_that_differs_at_the_second_call_fails():
+    verdict = judge(ATTENTION, RightOnce(), seed=0)
     assert "the first call once more" in "".join(c.message for c in verdict.criteria)
 
 
@@ -260,15 +273,15 @@ def test_an_object_that_remembers_a_call_fails():
 class MapOfTheFirstCall(HEAD.reference):
     """Keeps the map, and shows the same one again."""
 
-    kept = None
+    stored_map = None
 
     def weights(self, x, mask=None):
-        if self.kept is None or self.kept.shape[-1] != x.shape[-2]:
-            self.kept = super().weights(x, mask)
-        return self.kept
+        if self.stored_map is None or self.kept.shape[-1] != x.shape[-2]:
+            self.stored_map = super().weights(x, mask)
+        return self.stored_map
 
 
-def test_a_method_that_keeps_what_it_made_fails():
+def test_a_method_that_returns_its_first_result_again_fails():
     failed = [c for c in judge(HEAD, MapOfTheFirstCall, seed=0).criteria if not c.passed]
     assert [c.name for c in failed] == ["weights(x, mask) returns the attention map"]
     assert "weights(x), then (x_2) and (x)" in failed[0].message
@@ -279,7 +292,7 @@ def test_a_method_that_keeps_what_it_made_fails():
 RNG = np.random.default_rng
 
 
-def test_a_row_is_a_case():
+def test_a_row_of_a_table_is_a_case():
     table = CaseTable({"x": "... n h*d_head", "weight": "h 2", "n_heads": Count("h")})
     (case,) = table(
         row("n=5 h=3 d_head=2", batch=(2, 7), turned=True, dtype="float32", note="all at once",
@@ -296,7 +309,7 @@ def test_a_row_is_a_case():
     assert (case.kwargs, case.note) == ({"scale": 0.5}, "all at once")
 
 
-def test_numbers_of_a_row():
+def test_a_rows_numbers_have_the_size_and_dtype_named():
     table = CaseTable({"x": "n d", "y": "n d"}, tensors=False)
     plain = row("n=5 d=3")
     rows = (
@@ -305,12 +318,12 @@ def test_numbers_of_a_row():
         plain.but(zero=("y",)),
         plain.but(dtype="int64"),
     )
-    (large, y), (small, _), (_, zero), (whole, _) = (c.args for c in table(*rows)(RNG(0)))
+    (large, y), (small, _), (_, zero), (whole_numbers, _) = (c.args for c in table(*rows)(RNG(0)))
     assert np.abs(large).max() > 1e6 > np.abs(y).max()
     assert np.abs(small.sum(-1)).max() < 1e-15 < np.abs(small).max() < 1e-5
     assert not zero.any()
-    assert whole.dtype == np.int64
-    assert len(np.unique(whole)) > 3
+    assert whole_numbers.dtype == np.int64
+    assert len(np.unique(whole_numbers)) > 3
 
 
 def test_standard_rows_need_no_torch_in_numpy():
@@ -326,8 +339,8 @@ def test_standard_rows_need_no_torch_in_numpy():
 
 def test_each_gradient_is_asked_for_alone():
     x, w = (torch.ones(2, 2, requires_grad=False) for _ in range(2))
-    found = each_gradient(x=0, w=1)(lambda x, w: x @ w, x, w)
-    assert list(found) == ["the output", "the gradient of x", "the gradient of w"]
+    outputs = each_gradient(x=0, w=1)(lambda x, w: x @ w, x, w)
+    assert list(outputs) == ["the output", "the gradient of x", "the gradient of w"]
     with pytest.raises(Unusable, match="no gradient reaches w"):
         each_gradient(x=0, w=1)(lambda x, w: x @ (w if x.requires_grad else w.detach()), x, w)
 
@@ -335,8 +348,8 @@ def test_each_gradient_is_asked_for_alone():
 def test_each_gradient_of_a_module_is_asked_for_alone():
     state = {"weight": torch.ones(3, 2), "bias": torch.ones(3)}
     call = {"make": ((2, 3), {}), "method": "", "inputs": ("x",), "x": torch.ones(5, 2)} | state
-    found = call_module_with_each_gradient(nn.Linear, **call)
-    assert list(found) == ["the output", *(f"the gradient of {n}" for n in ("x", *state))]
+    outputs = call_module_with_each_gradient(nn.Linear, **call)
+    assert list(outputs) == ["the output", *(f"the gradient of {n}" for n in ("x", *state))]
 
     class Cut(nn.Linear):
         def forward(self, x):
@@ -350,6 +363,6 @@ def test_each_gradient_of_a_module_is_asked_for_alone():
 def test_a_module_is_called_twice():
     call = {"make": ((2, 1), {"bias": False}), "method": "", "weight": torch.ones(1, 2)}
     inputs = {"x": torch.ones(5, 2), "x_2": torch.zeros(3, 2)}
-    found = call_module_twice(nn.Linear, **call, inputs=("x",), others=("x_2",), **inputs)
-    sizes = [(len(y), y.sum().item()) for y in map(torch.detach, found.values())]
+    outputs = call_module_twice(nn.Linear, **call, inputs=("x",), others=("x_2",), **inputs)
+    sizes = [(len(y), y.sum().item()) for y in map(torch.detach, outputs.values())]
     assert sizes == [(5, 10), (3, 0), (5, 10)]

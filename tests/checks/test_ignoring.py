@@ -16,19 +16,19 @@ TWO_ARRAYS = [
 ]
 
 
-def odd(value):
-    """A number that follows from every entry, and from each in its own way."""
+def combined_number(value):
+    """Return a number that depends on every entry, on each in another way."""
     flat = torch.as_tensor(np.asarray(value, dtype=float)).ravel()
     return float((flat * torch.arange(1, flat.numel() + 1).sin()).sum())
 
 
 @pytest.mark.parametrize("exercise", TWO_ARRAYS, ids=lambda e: e.target)
 @pytest.mark.parametrize("unused", [0, 1])
-def test_the_argument_that_is_left_out_is_named(exercise, unused):
+def test_an_argument_that_is_not_used_is_named(exercise, unused):
     def answer(*args, **kwargs):
         right = exercise.reference(*args, **kwargs)
-        kept = [odd(a) for i, a in enumerate(args[:2]) if i != unused]
-        made = np.zeros(np.shape(right)) + kept[0]
+        used = [combined_number(a) for i, a in enumerate(args[:2]) if i != unused]
+        made = np.zeros(np.shape(right)) + used[0]
         return made if isinstance(right, np.ndarray) else torch.as_tensor(made)
 
     trials = try_out(exercise, answer, 5)
@@ -37,16 +37,16 @@ def test_the_argument_that_is_left_out_is_named(exercise, unused):
 
 
 @pytest.mark.parametrize("exercise", TWO_ARRAYS, ids=lambda e: e.target)
-def test_an_answer_that_uses_all_ignores_none(exercise):
+def test_an_answer_that_uses_all_arguments_ignores_none(exercise):
     def answer(*args, **kwargs):
         right = exercise.reference(*args, **kwargs)
-        made = np.zeros(np.shape(right)) + odd(args[0]) * odd(args[1])
+        made = np.zeros(np.shape(right)) + combined_number(args[0]) * combined_number(args[1])
         return made if isinstance(right, np.ndarray) else torch.as_tensor(made)
 
     assert ignored_arguments(exercise, answer, try_out(exercise, answer, 5), 5) == []
 
 
-def test_the_verdict_says_it_if_nothing_else_is_known():
+def test_an_unused_argument_is_reported_if_nothing_else_is():
     def head_scores(maps, pattern):
         return maps.amax(-1).sum(-1) / (maps.shape[-1] + 0.123)
 

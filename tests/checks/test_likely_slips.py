@@ -8,12 +8,12 @@ from attncourse import transformer
 from attncourse.checks import examine, exercises
 from attncourse.checks.judging import points_of_answer
 
-ALL = exercises()
+EXERCISES = exercises()
 
 
 @pytest.fixture(autouse=True)
-def no_place(monkeypatch):
-    """Answers are told of by what they return, as in a grade."""
+def without_repairs(monkeypatch):
+    """Look for no repair in the answer's code, as in a grade."""
     monkeypatch.setattr("attncourse.checks.judging.find_repair", lambda *_: None)
 
 
@@ -98,13 +98,13 @@ def one_scale(x, bits, block):
 
 
 def difference_by_size(draft, p_draft, p_target, rng):
-    kept = []
+    accepted = []
     for token, q, p in zip(draft.tolist(), p_draft, p_target, strict=False):
         if torch.rand((), generator=rng) >= p[token] / q[token]:
             missing = (p - q).abs()
-            return torch.tensor([*kept, torch.multinomial(missing, 1, generator=rng).item()])
-        kept.append(token)
-    return torch.tensor([*kept, torch.multinomial(p_target[-1], 1, generator=rng).item()])
+            return torch.tensor([*accepted, torch.multinomial(missing, 1, generator=rng).item()])
+        accepted.append(token)
+    return torch.tensor([*accepted, torch.multinomial(p_target[-1], 1, generator=rng).item()])
 
 
 def bits_above_8(x, bits, block):
@@ -239,7 +239,7 @@ def test_a_likely_slip_has_its_name_and_keeps_the_rest(target, answer, name, res
         assert len(follows) == len(failed) - (2 if rest else 1)
         assert sum(c.earned for c in follows) == sum(c.possible for c in follows) // 2
         assert 4 * verdict.earned >= verdict.possible
-    assert points_of_answer(ALL[target], answer, 2) == verdict.earned  # asked why or not
+    assert points_of_answer(EXERCISES[target], answer, 2) == verdict.earned  # asked why or not
 
 
 class NeitherResidualNorDropout(transformer.EncoderBlock):

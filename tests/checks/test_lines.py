@@ -11,8 +11,8 @@ from attncourse.checks import examine
 from attncourse.checks.reading.lines import line_behind, sizes_in_words
 
 
-def answer(source: str):
-    """A function from its source, whose lines can be looked up as in a notebook."""
+def function_of(source: str):
+    """Return a function from its source, whose lines can be looked up as in a notebook."""
     name = "<answer>"
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     made = {"torch": torch, "np": np, "nn": nn}
@@ -21,7 +21,7 @@ def answer(source: str):
 
 
 A, B = np.zeros((3, 4), "f4"), torch.zeros(2, 5)
-LINES = [
+LINES_AND_SIZES = [
     ("return A @ B", ", where A is (3, 4) and B is (2, 5)"),
     ("C = A @ B.mT + unknown", ", where A is (3, 4) and B is (2, 5)"),
     ("for row in A:", ", where A is (3, 4)"),
@@ -37,44 +37,48 @@ LINES = [
 ]
 
 
-@pytest.mark.parametrize(("line", "told"), LINES, ids=lambda x: x)
-def test_the_names_that_a_line_reads_are_told(line, told):
+@pytest.mark.parametrize(("line", "sizes"), LINES_AND_SIZES, ids=lambda x: x)
+def test_names_read_in_a_line_are_shown_with_their_sizes(line, sizes):
     layer = nn.Module()
     layer.W = nn.Parameter(torch.zeros(6, 4))
     halves = {"half": torch.zeros(2), "whole": torch.zeros(2).double()}
     ids = {"picks": np.zeros(2), "ids": np.arange(2)}
-    there = {"A": A, "B": B, "i": 7, "mask": None, "self": layer, "text": "A", **halves, **ids}
-    assert sizes_in_words(line, there) == told
+    namespace = {"A": A, "B": B, "i": 7, "mask": None, "self": layer, "text": "A", **halves, **ids}
+    assert sizes_in_words(line, namespace) == sizes
 
 
-def test_an_error_of_dtypes_is_told_with_them():
-    product = answer("def product(keep, order):\n    return keep @ order\n")
+def test_an_error_of_dtypes_shows_the_dtypes():
+    product = function_of("def product(keep, order):\n    return keep @ order\n")
     with pytest.raises(RuntimeError) as caught:
         product(torch.ones(3, dtype=torch.bool), torch.ones(3, dtype=torch.long))
-    told = "`return keep @ order`, where keep is (3,) of bool and order is (3,) of int64"
-    assert line_behind(caught.value, "<answer>".__eq__) == told
+    line = "`return keep @ order`, where keep is (3,) of bool and order is (3,) of int64"
+    assert line_behind(caught.value, "<answer>".__eq__) == line
 
 
-class Tricky:
+class RaisesOnAccess:
     def __getattribute__(self, name):
         raise RuntimeError("looked at")
 
     shape = property(lambda self: 1 / 0)
 
 
-class Loud(torch.Tensor):
+class RaisesInTorch(torch.Tensor):
     @classmethod
     def __torch_function__(cls, function, types, args=(), kwargs=None):
         raise RuntimeError("looked at")
 
 
 def test_no_code_of_a_students_class_runs():
-    there = {"x": Tricky(), "y": torch.zeros(2).as_subclass(Loud), "z": np.zeros(3)}
-    assert sizes_in_words("x.shape + y @ x.grid @ z", there) == ", where z is (3,)"
+    namespace = {
+        "x": RaisesOnAccess(),
+        "y": torch.zeros(2).as_subclass(RaisesInTorch),
+        "z": np.zeros(3),
+    }
+    assert sizes_in_words("x.shape + y @ x.grid @ z", namespace) == ", where z is (3,)"
 
 
-def test_an_error_without_its_origin_is_told():
-    hide = answer(
+def test_an_error_without_a_traceback_has_no_line():
+    hide = function_of(
         "class Hidden(ValueError):\n"
         "    __traceback__ = args = property(lambda self: 1 / 0)\n"
         "def hide(x):\n"
@@ -85,18 +89,18 @@ def test_an_error_without_its_origin_is_told():
     assert line_behind(caught._excinfo[1], "<answer>".__eq__) == "`raise Hidden('no')`"
 
 
-def test_the_last_line_of_their_own_is_told():
+def test_the_students_last_line_is_shown():
     source = "def inner(x):\n    return torch.cat(x, 0)\n\ndef outer(x):\n    return inner(x)\n"
-    outer = answer(source)
+    outer = function_of(source)
     with pytest.raises(TypeError) as caught:
         outer(torch.zeros(3))
-    theirs = "<answer>".__eq__
-    assert line_behind(caught.value, theirs) == "`return torch.cat(x, 0)`, where x is (3,)"
+    is_answers_file = "<answer>".__eq__
+    assert line_behind(caught.value, is_answers_file) == "`return torch.cat(x, 0)`, where x is (3,)"
     assert line_behind(caught.value, "elsewhere".__eq__) == ""
 
 
-def test_an_answer_that_stops_in_one_line_is_told_so():
-    gather = answer(
+def test_an_answer_that_always_stops_names_the_line():
+    gather = function_of(
         "def next_token_loss(logits, ids, padding_id=None):\n"
         "    shares = logits.log_softmax(-1)\n"
         "    targets = ids[..., 1:]\n"
@@ -110,11 +114,11 @@ def test_an_answer_that_stops_in_one_line_is_told_so():
     assert "where shares is (3, 3) and targets is (2,)" in str(verdict)
 
 
-def test_an_answer_that_refuses_what_it_should_take_is_told_so():
-    shy = answer(
+def test_refusing_valid_input_is_a_symptom():
+    shy = function_of(
         "def next_token_loss(logits, ids, padding_id=None):\n"
         "    if logits.ndim > 1:\n"
         "        raise ValueError('expected one row')\n"
     )
-    told = "it refuses what it should take, in the line `raise ValueError('expected one row')`"
-    assert examine("gpt.next_token_loss", shy, seed=3).symptom == told
+    symptom = "it refuses what it should take, in the line `raise ValueError('expected one row')`"
+    assert examine("gpt.next_token_loss", shy, seed=3).symptom == symptom

@@ -19,8 +19,8 @@ from attncourse.support.output import keep_what_is_written
 
 
 @pytest.fixture
-def published(monkeypatch):
-    """What a notebook would show."""
+def displayed(monkeypatch):
+    """Return the list of what a notebook would display."""
     shell = InteractiveShell()
     shell.display_pub = publisher = CapturingDisplayPublisher()
     monkeypatch.setattr(InteractiveShell, "initialized", lambda: True)
@@ -42,26 +42,26 @@ def noisy(A, X):
     return mixing.mix(A, X)
 
 
-def test_a_right_answer_shows_nothing_and_passes(published, monkeypatch, capfd):
+def test_a_right_answer_shows_nothing_and_passes(displayed, monkeypatch, capfd):
     shown = []
     monkeypatch.setattr(plt._get_backend_mod(), "show", lambda **_: shown.append("a window"))
     mine = plt.figure()
     assert examine("mixing.mix", noisy).passed
-    assert (published, shown, plt.get_fignums()) == ([], [], [mine.number])
+    assert (displayed, shown, plt.get_fignums()) == ([], [], [mine.number])
     assert capfd.readouterr() == ("", "")
     plt.close(mine)
 
 
-def test_what_a_check_itself_tells_is_shown(published):
+def test_a_checks_own_output_is_shown(displayed):
     with muted():
         display("of the answer")
         with show_anyway():
             display("of the check")
     display("afterwards")
-    assert [o["data"]["text/plain"] for o in published] == ["'of the check'", "'afterwards'"]
+    assert [o["data"]["text/plain"] for o in displayed] == ["'of the check'", "'afterwards'"]
 
 
-def test_a_verdict_is_written_where_signs_are_missing(monkeypatch):
+def test_a_verdict_is_printed_in_encodings_without_its_signs(monkeypatch):
     """As into a file on Windows: the encoding has no ✓."""
     raw = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="cp1252"))
@@ -69,7 +69,7 @@ def test_a_verdict_is_written_where_signs_are_missing(monkeypatch):
     assert raw.getvalue().startswith(b"? mixing.mix: 7 of 7 points")
 
 
-def test_a_command_writes_on_where_signs_are_missing():
+def test_a_command_prints_on_in_encodings_without_its_signs():
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding="iso-8859-1")
     keep_what_is_written(stream, io.StringIO())

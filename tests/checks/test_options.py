@@ -30,7 +30,7 @@ def test_a_calls_options_are_settings_and_arguments():
     assert options_of(block) == {"`pre_norm=False`", "`pre_norm` is given", "`mask` is given"}
 
 
-def test_what_every_call_has_is_no_option():
+def test_an_argument_of_every_call_is_no_option():
     """By position or by name: an argument without a default is there in each case."""
     exercise = exercises()["lookup.softmax"]  # softmax(x, axis=-1, temperature=1.0)
     calls = {
@@ -47,15 +47,15 @@ def test_what_every_call_has_is_no_option():
     assert options["by position"] == {"`temperature` is given", "`axis` is given"}
 
 
-def test_all_that_is_wrong_is_in_one_branch():
-    given, left_out = {"kwargs": {"scale": 2.0}}, {}
-    two_sides = [trial(True, **given), trial(True, **given), trial(False), trial(False)]
+def test_wrong_cases_of_one_branch_are_recognised():
+    with_scale, without_scale = {"kwargs": {"scale": 2.0}}, {}
+    two_sides = [trial(True, **with_scale), trial(True, **with_scale), trial(False), trial(False)]
     assert list(case_branches(tuple(two_sides))) == [("only where `scale` is given", [0, 1])]
-    other_way = [trial(False, **given)] * 2 + [trial(True, **left_out)] * 2
+    other_way = [trial(False, **with_scale)] * 2 + [trial(True, **without_scale)] * 2
     assert list(case_branches(tuple(other_way))) == [("except where `scale` is given", [2, 3])]
     assert list(case_branches((*two_sides, trial(True)))) == []  # wrong elsewhere, too
     assert list(case_branches(tuple(two_sides[1:]))) == []  # one case is too few
-    mostly_right = [*two_sides, *[trial(False, **given)] * 3]
+    mostly_right = [*two_sides, *[trial(False, **with_scale)] * 3]
     assert list(case_branches(tuple(mostly_right))) == []
 
 
@@ -87,7 +87,7 @@ def test_a_mistake_in_one_branch_has_its_name_and_where():
     assert verdict.guide.endswith("a-norm-is-missing")
 
 
-def test_what_has_no_name_is_told_by_its_branch():
+def test_an_unnamed_mistake_is_told_by_its_branch():
     verdict = examine("transformer.EncoderBlock", OddBranch, seed=2)
     assert verdict.diagnosis is None
     assert verdict.symptom == "the result is wrong except where `pre_norm=False`"

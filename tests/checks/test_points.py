@@ -14,9 +14,9 @@ from attncourse.checks.trying.compare import dtype_name
 from attncourse.checks.trying.outcome import is_tensor
 from attncourse.checks.trying.trials import try_out
 
-ALL = exercises()
-FUNCTIONS = [e for e in ALL.values() if not inspect.isclass(e.reference)]
-DESERVED = 1  # point, at most, where an answer does nothing of its own
+EXERCISES = exercises()
+FUNCTIONS = [e for e in EXERCISES.values() if not inspect.isclass(e.reference)]
+MAX_TRIVIAL_POINTS = 1  # point, at most, where an answer does nothing of its own
 # What is right there all the same: a part of what is given, and how ours draws for the zeros.
 RIGHT_BY_ITSELF = {
     "multihead.naive_to_batched": 2,  # the module that is given has the right W_o
@@ -27,7 +27,7 @@ RIGHT_BY_ITSELF = {
 def test_no_criterion_is_worth_more_than_half():
     above = {
         (exercise.target, criterion.name)
-        for exercise in ALL.values()
+        for exercise in EXERCISES.values()
         for criterion in exercise.criteria
         if 2 * criterion.points > exercise.points
     }
@@ -35,7 +35,7 @@ def test_no_criterion_is_worth_more_than_half():
 
 
 def zeros(value):
-    """What has the form of a result and holds nothing."""
+    """Return zeros in the form of a result."""
     if isinstance(value, tuple | list):
         return type(value)(zeros(part) for part in value)
     if is_tensor(value):
@@ -44,7 +44,7 @@ def zeros(value):
 
 
 def trivial(reference) -> dict:
-    """Answers that answer nothing, by what they return."""
+    """Return answers that compute nothing, by what they return."""
     return {
         "nothing": lambda *args, **options: None,
         "zeros": lambda *args, **options: zeros(reference(*args, **options)),
@@ -59,11 +59,11 @@ def test_an_answer_that_does_nothing_earns_almost_nothing(exercise):
         name: points_of_answer(exercise, answer, 1)
         for name, answer in trivial(exercise.reference).items()
     }
-    assert max(earned.values()) <= RIGHT_BY_ITSELF.get(exercise.target, DESERVED), earned
+    assert max(earned.values()) <= RIGHT_BY_ITSELF.get(exercise.target, MAX_TRIVIAL_POINTS), earned
 
 
-def test_one_wrong_of_three_results_keeps_the_others():
-    exercise = ALL["serving.pad_left"]
+def test_one_wrong_of_three_results_keeps_the_others_points():
+    exercise = EXERCISES["serving.pad_left"]
     for place, name in enumerate(("ids", "positions", "mask")):
 
         def wrong(sequences, pad, place=place):
@@ -78,11 +78,11 @@ def test_one_wrong_of_three_results_keeps_the_others():
 
 
 # The answer is asked about a function that is handed over, and converts nothing of its own.
-OF_A_FUNCTION = {"masking.leak"}
+EXERCISES_ON_FUNCTIONS = {"masking.leak"}
 
 
 def converted(value, old, new):
-    """A value in which all arrays of one dtype have another one."""
+    """Return a value with all arrays of the dtype ``old`` converted to ``new``."""
     if is_tensor(value) or isinstance(value, np.ndarray):
         if dtype_name(value) != old:
             return value
@@ -95,13 +95,13 @@ def converted(value, old, new):
 
 
 def rounded_inside(reference):
-    """The right answer, in which float64 becomes float32 and back."""
+    """Return the right answer computed in float32 where its arguments are float64."""
 
     def answer(*args, **options):
-        given = args, options
-        narrow = converted(given, "float64", "float32")
+        arguments = args, options
+        narrow = converted(arguments, "float64", "float32")
         result = reference(*narrow[0], **narrow[1])
-        wide = any("float64" in dtype_name(x) for x in arrays_in(given))
+        wide = any("float64" in dtype_name(x) for x in arrays_in(arguments))
         return converted(result, "float32", "float64") if wide else result
 
     answer.__signature__ = inspect.signature(reference)
@@ -109,7 +109,7 @@ def rounded_inside(reference):
 
 
 def arrays_in(value):
-    """The arrays in a value."""
+    """Return the arrays in a value."""
     if is_tensor(value) or isinstance(value, np.ndarray):
         return [value]
     parts = value.values() if isinstance(value, dict) else value
@@ -124,14 +124,14 @@ def is_container(value) -> bool:
 def test_single_precision_inside_is_one_slip(exercise):
     """Also where large numbers nearly cancel, so that little is left of seven digits."""
     earned = points_of_answer(exercise, rounded_inside(exercise.reference), 1)
-    assert 4 * earned >= exercise.points or exercise.target in OF_A_FUNCTION
+    assert 4 * earned >= exercise.points or exercise.target in EXERCISES_ON_FUNCTIONS
 
 
-ATTENTION = ALL["kqv.scaled_dot_product_attention"]
+ATTENTION = EXERCISES["kqv.scaled_dot_product_attention"]
 
 
-def together(exercise, *names: str):
-    """The answer that makes these mistakes at once, and those that make each alone."""
+def with_both_mistakes(exercise, *names: str):
+    """Return the answer with all these mistakes, and one answer with each alone."""
     each = [next(m.wrong for m in exercise.mistakes if m.name == name) for name in names]
     compose = parts_of(each[0]).compose
     chosen = {key: way for wrong in each for key, way in parts_of(wrong).chosen.items()}
@@ -148,8 +148,8 @@ def together(exercise, *names: str):
     ],
 )
 def test_each_of_two_known_mistakes_is_paid_for_once(target, names):
-    exercise = ALL[target]
-    both, each = together(exercise, *names)
+    exercise = EXERCISES[target]
+    both, each = with_both_mistakes(exercise, *names)
     verdict = examine(target, both, seed=3)
     assert {verdict.diagnosis.name, verdict.rest} == set(names)
     alone = [examine(target, wrong, seed=3) for wrong in each]
@@ -158,9 +158,9 @@ def test_each_of_two_known_mistakes_is_paid_for_once(target, names):
     assert len(follows) == max(0, len(failed) - 2)
     assert not any(c.earned for c in failed if not c.follows)
     assert sum(c.earned for c in follows) == sum(c.possible for c in follows) // 2
-    assert 0 < verdict.earned <= min(one.earned for one in alone)
-    for one in alone:  # the first that it breaks shows it, or its next
-        broken = [c.name for c in one.criteria if not c.passed][:2]
+    assert 0 < verdict.earned <= min(single.earned for single in alone)
+    for single in alone:  # the first that it breaks shows it, or its next
+        broken = [c.name for c in single.criteria if not c.passed][:2]
         assert any(c.name in broken for c in failed if not c.follows)
     assert points_of_answer(exercise, both, 3) == verdict.earned  # asked why or not
 
@@ -175,7 +175,7 @@ def test_each_of_two_known_mistakes_is_paid_for_once(target, names):
 )
 def test_a_slip_beside_an_error_keeps_what_the_error_leaves(target, slip, error):
     """What only raises loses all that it breaks; of the rest the slip is paid for once."""
-    both, each = together(ALL[target], slip, error)
+    both, each = with_both_mistakes(EXERCISES[target], slip, error)
     verdict = examine(target, both, seed=3)
     assert {verdict.diagnosis.name, verdict.rest} == {slip, error}
     alone = [examine(target, wrong, seed=3) for wrong in each]
@@ -186,32 +186,34 @@ def test_a_slip_beside_an_error_keeps_what_the_error_leaves(target, slip, error)
     assert not shown.follows
     assert all(c.follows for c in follows)
     assert sum(c.earned for c in follows) == sum(c.possible for c in follows) // 2
-    assert 0 < verdict.earned <= min(one.earned for one in alone)
-    assert points_of_answer(ALL[target], both, 3) == verdict.earned  # asked why or not
+    assert 0 < verdict.earned <= min(single.earned for single in alone)
+    assert points_of_answer(EXERCISES[target], both, 3) == verdict.earned  # asked why or not
 
 
-FORMS = {
+WRONG_FORMS = {
     "the dtype is another one": lambda result: result.float(),
     "single precision inside": lambda result: result.float().to(result.dtype),
     "the gradient of query is cut off": lambda result: result.detach(),
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", WRONG_FORMS)
 @pytest.mark.parametrize("name", ["no scale", "the mask is inverted"])
 def test_a_known_mistake_in_a_wrong_form_is_two_slips(name, form):
     wrong = next(m.wrong for m in ATTENTION.mistakes if m.name == name)
 
     def in_form(answer):
         def formed(query, key, value, mask=None, *, scale=None):
-            return FORMS[form](answer(query, key, value, mask, scale=scale))
+            return WRONG_FORMS[form](answer(query, key, value, mask, scale=scale))
 
         return formed
 
     both = in_form(wrong)
     verdict = examine(ATTENTION.target, both, seed=3)
     assert (verdict.diagnosis.name, verdict.rest) == (name, form)
-    alone = [points_of_answer(ATTENTION, one, 3) for one in (wrong, in_form(ATTENTION.reference))]
+    alone = [
+        points_of_answer(ATTENTION, single, 3) for single in (wrong, in_form(ATTENTION.reference))
+    ]
     assert 0 < verdict.earned <= min(alone)
     if form != "single precision inside":  # how the right numbers are rounded is not known
         assert verdict.earned + verdict.worth == alone[1]
@@ -219,7 +221,7 @@ def test_a_known_mistake_in_a_wrong_form_is_two_slips(name, form):
 
 
 def test_a_slip_beside_another_width_keeps_something():
-    exercise = ALL["transformer.FeedForward"]
+    exercise = EXERCISES["transformer.FeedForward"]
     name = "the activation in the wrong place"
     slip = next(m.wrong for m in exercise.mistakes if m.name == name)
     compose, chosen = parts_of(slip)
@@ -231,7 +233,7 @@ def test_a_slip_beside_another_width_keeps_something():
 
 
 def test_a_known_mistake_in_one_branch_is_one_slip():
-    exercise = ALL["transformer.EncoderBlock"]
+    exercise = EXERCISES["transformer.EncoderBlock"]
     wrong = next(m.wrong for m in exercise.mistakes if m.name == "a norm at the wrong branch")
 
     def wrong_in_pre_norm(*sizes, pre_norm=True, **options):
@@ -246,8 +248,8 @@ def test_a_known_mistake_in_one_branch_is_one_slip():
     assert points_of_answer(exercise, wrong_in_pre_norm, 3) == verdict.earned  # asked why or not
 
 
-def test_what_is_said_before_the_long_search_is_what_is_earned():
-    both, _ = together(ATTENTION, "no scale", "the mask is inverted")
+def test_points_shown_early_are_the_points_earned():
+    both, _ = with_both_mistakes(ATTENTION, "no scale", "the mask is inverted")
 
     def unknown(query, key, value, mask=None, *, scale=None):
         return both(query, key, value, mask, scale=scale) + value.sum()
@@ -269,18 +271,18 @@ def test_a_mistake_beside_an_unknown_one_is_paid_in_full():
 
 @pytest.mark.parametrize("place", [0, 1, 2], ids=["the answer", "one alone", "the other alone"])
 def test_two_mistakes_are_no_slips_if_one_answers_nothing(place):
-    both, each = together(ATTENTION, "no scale", "the mask is inverted")
+    both, each = with_both_mistakes(ATTENTION, "no scale", "the mask is inverted")
     trials = [try_out(ATTENTION, answer, 3) for answer in (both, *each)]
     finding = Finding(ATTENTION.mistakes[0], alone=tuple(trials[1:]))
     assert are_two_slips(ATTENTION, finding, trials[0], 3)
     for nothing in trivial(ATTENTION.reference).values():
-        some = list(trials)
-        some[place] = try_out(ATTENTION, nothing, 3)
-        finding = Finding(ATTENTION.mistakes[0], alone=tuple(some[1:]))
-        assert not are_two_slips(ATTENTION, finding, some[0], 3)
+        three_trials = list(trials)
+        three_trials[place] = try_out(ATTENTION, nothing, 3)
+        finding = Finding(ATTENTION.mistakes[0], alone=tuple(three_trials[1:]))
+        assert not are_two_slips(ATTENTION, finding, three_trials[0], 3)
 
 
-def test_what_nobody_knows_to_follow_is_not_said_to():
+def test_only_known_consequences_are_said_to_follow():
     """Of another signature it is not known what would hold without it."""
     verdict = examine("kqv.project", lambda weight: weight, seed=3)
     assert verdict.diagnosis.name == "the signature is another one"

@@ -26,12 +26,12 @@ from attncourse.masking import causal_mask, sliding_window_mask
 from attncourse.multihead import MultiHeadAttention
 from attncourse.transformer import FeedForward, LayerNorm
 
-ALL = exercises()
+EXERCISES = exercises()
 
 
-def place(target: str, answer, seed: int = 3):
-    """What one change mends, whatever the check would say of it."""
-    exercise = ALL[target]
+def repair_of(target: str, answer, seed: int = 3):
+    """Return the repair found in an answer's code, whatever else a check would say."""
+    exercise = EXERCISES[target]
     return find_repair(exercise, answer, try_out(exercise, answer, seed), seed)
 
 
@@ -117,19 +117,19 @@ ANSWERS = [
 
 
 @pytest.mark.parametrize(
-    ("code", "told"),
+    ("code", "phrase"),
     [
         ("def f(x):\n    y = -x; return y", "Without `y = -x`, in the line `y = -x; return y`,"),
         ("def f(x):\n    if x:\n        x = 1\n    return x", "Without `if x: …` every result"),
         ("def f(x):\n    x += 1\n    return x", "Without `x += 1` every result"),
     ],
 )
-def test_a_statement_is_told_alone_and_in_one_line(code, told):
+def test_a_statement_is_quoted_alone_and_in_one_line(code, phrase):
     """A line may hold several statements, and a statement several lines."""
     definition = ast.parse(code).body[0]
     source = AnswerSource(definition, code.splitlines(keepends=True), {})
     change = Change("something too much", "Without {}", definition.body[0], list)
-    assert told in repair_in_words(source, (change,)).explanation
+    assert phrase in repair_in_words(source, (change,)).explanation
 
 
 @pytest.mark.parametrize(
@@ -137,22 +137,24 @@ def test_a_statement_is_told_alone_and_in_one_line(code, told):
 )
 def test_the_place_of_a_mistake_is_found(answer, target, kind, piece):
     for seed in (0, 5):
-        found = place(target, answer, seed)
-        assert found is not None
-        assert kind in found.name
-        assert piece in found.explanation
-        assert "every result is right." in found.explanation
+        repair = repair_of(target, answer, seed)
+        assert repair is not None
+        assert kind in repair.name
+        assert piece in repair.explanation
+        assert "every result is right." in repair.explanation
 
 
-def test_what_the_result_is_stands_before_the_place():
+def test_the_symptom_stands_before_the_repair():
     """A place does not say what came out; only a symptom of the result does."""
-    told = judge(ALL["kqv.project"], a_line_too_much, 3).diagnosis.explanation
-    assert told.startswith("The result is right but in the first column. Without `product[..., 0]")
-    bare = judge(ALL["kqv.project"], something_too_much, 3).diagnosis.explanation
+    explanation = judge(EXERCISES["kqv.project"], a_line_too_much, 3).diagnosis.explanation
+    assert explanation.startswith(
+        "The result is right but in the first column. Without `product[..., 0]"
+    )
+    bare = judge(EXERCISES["kqv.project"], something_too_much, 3).diagnosis.explanation
     assert bare.startswith("Without `clamp`")
 
 
-def test_a_place_is_told_where_one_number_comes_back(tmp_path):
+def test_a_repair_is_shown_where_one_number_comes_back(tmp_path):
     text = """
         def attention_scores(query, key):
             scores = query @ key.mT
@@ -161,15 +163,15 @@ def test_a_place_is_told_where_one_number_comes_back(tmp_path):
                 out[..., i, :] == scores[..., i, :]
             return out
     """
-    answer = written(text, "attention_scores", tmp_path)
-    told = judge(ALL["kqv.attention_scores"], answer, 3).diagnosis.explanation
-    assert told.startswith("The result is 0 everywhere")
-    assert "not used at all? With" in told
-    assert told.endswith("every result is right.")
+    answer = function_from_file(text, "attention_scores", tmp_path)
+    explanation = judge(EXERCISES["kqv.attention_scores"], answer, 3).diagnosis.explanation
+    assert explanation.startswith("The result is 0 everywhere")
+    assert "not used at all? With" in explanation
+    assert explanation.endswith("every result is right.")
 
 
-def written(text: str, name: str, tmp_path):
-    """A function from a file, as a notebook's cell is one."""
+def function_from_file(text: str, name: str, tmp_path):
+    """Return a function defined in a file, as a notebook's cell is one."""
     file = tmp_path / "answer.py"
     file.write_text(textwrap.dedent(text))
     names = {"torch": torch, "np": np, "nn": nn, "MultiHeadAttention": MultiHeadAttention}
@@ -178,7 +180,7 @@ def written(text: str, name: str, tmp_path):
     return names[name]
 
 
-SMALL = [
+CHANGES_OF_MEAN_WEIGHTS = [
     ("return np.tril(np.ones((n, n))) / np.arange(n)[:, None]", "missing", "np.arange(n)"),
     ("return np.triu(np.ones((n, n))) / np.arange(1, n + 1)[:, None]", "wrong function", "triu"),
     ("return np.tril(np.ones((n, n))) / np.arange(1, n)[:, None]", "missing", "`n`"),
@@ -206,13 +208,13 @@ SMALL = [
 ]
 
 
-ATTEND = """
+ATTEND_SOURCE = """
 def attend(scores, values, mask=None):
     if mask is not None:
         scores = scores.masked_fill(~mask, -torch.inf)
     {}
 """
-NAMED = [
+CHANGES_WITH_A_HINT = [
     ("return scores.softmax(2) @ values", "axes counted from the front", "scores.softmax(2)"),
     ("return torch.softmax(scores, dim=1) @ values", "axes counted from the front", "dim=1"),
     (
@@ -242,13 +244,17 @@ NAMED = [
 ]
 
 
-@pytest.mark.parametrize(("body", "kind", "piece"), NAMED, ids=[body for body, *_ in NAMED])
-def test_some_kinds_of_places_say_what_to_write(body, kind, piece, tmp_path):
-    found = place("scoring.attend", written(ATTEND.format(body), "attend", tmp_path))
-    assert (found.name if found else "") == kind
+@pytest.mark.parametrize(
+    ("body", "kind", "piece"), CHANGES_WITH_A_HINT, ids=[body for body, *_ in CHANGES_WITH_A_HINT]
+)
+def test_some_kinds_of_repairs_say_what_to_write(body, kind, piece, tmp_path):
+    repair = repair_of(
+        "scoring.attend", function_from_file(ATTEND_SOURCE.format(body), "attend", tmp_path)
+    )
+    assert (repair.name if repair else "") == kind
     if kind:
-        assert piece in found.explanation
-        assert not found.explanation.endswith("every result is right.")
+        assert piece in repair.explanation
+        assert not repair.explanation.endswith("every result is right.")
 
 
 @pytest.mark.parametrize(
@@ -265,10 +271,10 @@ def test_some_kinds_of_places_say_what_to_write(body, kind, piece, tmp_path):
         ("self_attention.self_attention(X)", "return softmax(X * X) @ X", "entries multiplied"),
     ],
 )
-def test_brackets_products_and_reshapes(target, body, kind, tmp_path):
+def test_brackets_products_and_reshapes_are_changed(target, body, kind, tmp_path):
     target, arguments = target.split("(")
     name = target.split(".")[1]
-    answer = written(
+    answer = function_from_file(
         f"""
         def softmax(S):
             e = np.exp(S - S.max(-1, keepdims=True))
@@ -283,23 +289,31 @@ def test_brackets_products_and_reshapes(target, body, kind, tmp_path):
     if kind is None:
         assert examine(target, answer).passed
     else:
-        assert place(target, answer).name.startswith(kind)
+        assert repair_of(target, answer).name.startswith(kind)
 
 
-@pytest.mark.parametrize(("body", "kind", "piece"), SMALL, ids=[body for body, *_ in SMALL])
+@pytest.mark.parametrize(
+    ("body", "kind", "piece"),
+    CHANGES_OF_MEAN_WEIGHTS,
+    ids=[body for body, *_ in CHANGES_OF_MEAN_WEIGHTS],
+)
 def test_each_kind_of_change_is_found(body, kind, piece, tmp_path):
-    answer = written(f"def causal_mean_weights(n):\n    {body}\n", "causal_mean_weights", tmp_path)
-    found = place("mixing.causal_mean_weights", answer)
-    assert found is not None
-    assert kind in found.name
-    assert piece in found.explanation
+    answer = function_from_file(
+        f"def causal_mean_weights(n):\n    {body}\n", "causal_mean_weights", tmp_path
+    )
+    repair = repair_of("mixing.causal_mean_weights", answer)
+    assert repair is not None
+    assert kind in repair.name
+    assert piece in repair.explanation
 
 
-def test_what_is_written_to_in_place_is_told(tmp_path):
-    answer = written("def mix(A, X):\n    A *= 2\n    return A @ X / 2\n", "mix", tmp_path)
-    found = place("mixing.mix", answer)
-    assert found.name == "an array is changed in place"
-    assert "With a new array in place of `A *= 2`" in found.explanation
+def test_an_array_changed_in_place_is_reported(tmp_path):
+    answer = function_from_file(
+        "def mix(A, X):\n    A *= 2\n    return A @ X / 2\n", "mix", tmp_path
+    )
+    repair = repair_of("mixing.mix", answer)
+    assert repair.name == "an array is changed in place"
+    assert "With a new array in place of `A *= 2`" in repair.explanation
 
 
 def test_a_class_is_varied_too(tmp_path):
@@ -315,12 +329,12 @@ def test_a_class_is_varied_too(tmp_path):
             def forward(self, x):
                 return self.W_2(self.activation(self.W_1(x))).cumsum(-1)
     """
-    reference = ALL["transformer.FeedForward"].reference
-    wrong = written(text, "FeedForward", tmp_path)
-    found = place("transformer.FeedForward", wrong)
-    assert found is not None
-    assert "`.cumsum(…)`" in found.explanation
-    assert reference is ALL["transformer.FeedForward"].reference
+    reference = EXERCISES["transformer.FeedForward"].reference
+    wrong = function_from_file(text, "FeedForward", tmp_path)
+    repair = repair_of("transformer.FeedForward", wrong)
+    assert repair is not None
+    assert "`.cumsum(…)`" in repair.explanation
+    assert reference is EXERCISES["transformer.FeedForward"].reference
 
 
 # --- what is not told ----------------------------------------------------------------------------
@@ -331,23 +345,23 @@ def test_the_verdict_says_where_and_not_what():
         product = x @ weight
         return product.clamp(min=-0.5) + 0 * 3.25
 
-    verdict = judge(ALL["kqv.project"], project, seed=1)
+    verdict = judge(EXERCISES["kqv.project"], project, seed=1)
     assert verdict.diagnosis.name == "a floor or a ceiling that shows"
     assert "Without `clamp` in `product.clamp(min=-0.5)`" in str(verdict)
-    numbers = place("kqv.scaled_dot_product_attention", another_axis)
+    numbers = repair_of("kqv.scaled_dot_product_attention", another_axis)
     assert "-1" not in numbers.explanation
 
 
-def test_two_mistakes_have_no_one_place():
+def test_two_mistakes_have_no_single_repair():
     def project(x, weight):
         product = (x @ weight).clamp(min=-0.5)
         return product.cumsum(-1).tanh()
 
-    assert place("kqv.project", project) is None
+    assert repair_of("kqv.project", project) is None
 
 
-def test_what_is_right_but_for_its_surroundings_is_not_told(tmp_path):
-    halved = written(
+def test_code_wrong_only_by_its_surroundings_has_no_repair(tmp_path):
+    halved = function_from_file(
         """
         def half(function):
             return lambda x, weight: function(x, weight) / 2
@@ -359,8 +373,8 @@ def test_what_is_right_but_for_its_surroundings_is_not_told(tmp_path):
         "project",
         tmp_path,
     )
-    assert place("kqv.project", halved) is None
-    kept = written(
+    assert repair_of("kqv.project", halved) is None
+    shared_name_answer = function_from_file(
         """
         @torch.no_grad()
         def project(x, weight):
@@ -369,33 +383,33 @@ def test_what_is_right_but_for_its_surroundings_is_not_told(tmp_path):
         "project",
         tmp_path,
     )
-    assert place("kqv.project", kept) is None
+    assert repair_of("kqv.project", shared_name_answer) is None
 
 
 @pytest.mark.parametrize("line", ["open('x.txt', 'w').close()", "import os", "eval('1')"])
-def test_what_does_more_than_compute_is_not_varied(line, tmp_path, monkeypatch):
+def test_code_that_does_more_than_compute_is_not_varied(line, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = f"def project(x, weight):\n    {line}\n    return (x @ weight).tanh()\n"
-    assert place("kqv.project", written(text, "project", tmp_path)) is None
+    assert repair_of("kqv.project", function_from_file(text, "project", tmp_path)) is None
 
 
-def test_answers_without_a_source_have_no_place():
+def test_answers_without_a_source_have_no_repair():
     def unwritten(x, weight):
         raise NotImplementedError()
 
     names: dict = {}
     exec("def project(x, weight): return (x @ weight).tanh()", names)
-    assert place("kqv.project", names["project"]) is None
-    assert place("kqv.project", torch.add) is None
-    assert place("kqv.project", unwritten) is None
+    assert repair_of("kqv.project", names["project"]) is None
+    assert repair_of("kqv.project", torch.add) is None
+    assert repair_of("kqv.project", unwritten) is None
     verdict = examine("kqv.project", unwritten)
     assert verdict.unwritten
     assert verdict.diagnosis is None
 
 
 def test_answers_of_the_package_are_not_varied():
-    wrong = ALL["kqv.project"].mistakes[0].wrong
-    assert place("kqv.project", wrong) is None
+    wrong = EXERCISES["kqv.project"].mistakes[0].wrong
+    assert repair_of("kqv.project", wrong) is None
 
 
 # --- safely --------------------------------------------------------------------------------------
@@ -411,7 +425,9 @@ def test_variants_that_never_end_are_given_up(tmp_path):
             return A.round(1)
     """
     began = time.thread_time()
-    place("mixing.causal_mean_weights", written(text, "causal_mean_weights", tmp_path))
+    repair_of(
+        "mixing.causal_mean_weights", function_from_file(text, "causal_mean_weights", tmp_path)
+    )
     assert time.thread_time() - began < 10
 
 
@@ -424,7 +440,7 @@ def test_variants_run_in_bounded_memory(monkeypatch):
     assert resource.getrlimit(resource.RLIMIT_AS) == before
     assert np.empty(2 * repairs.MAX_EXTRA_BYTES // 8).size
     monkeypatch.setattr(repairs, "resource", None)  # as on Windows
-    assert place("kqv.project", something_too_much) is None
+    assert repair_of("kqv.project", something_too_much) is None
 
 
 def test_a_variant_that_fills_memory_is_given_up(monkeypatch):
@@ -433,12 +449,12 @@ def test_a_variant_that_fills_memory_is_given_up(monkeypatch):
 
     monkeypatch.setattr(repairs, "problem_with", filling)
     before = resource.getrlimit(resource.RLIMIT_AS)
-    assert place("kqv.project", something_too_much) is None
+    assert repair_of("kqv.project", something_too_much) is None
     assert resource.getrlimit(resource.RLIMIT_AS) == before
 
 
 def test_changes_leave_the_tree_as_it_was():
-    text = ast.parse(textwrap.dedent(ast.unparse(ast.parse(CODE))))
+    text = ast.parse(textwrap.dedent(ast.unparse(ast.parse(CODE_TO_VARY))))
     definition, before = text.body[0], ast.dump(text)
     seen = set()
     for change in changes(definition):
@@ -449,7 +465,7 @@ def test_changes_leave_the_tree_as_it_was():
     assert before not in seen
 
 
-CODE = """
+CODE_TO_VARY = """
 def f(x, y=2, *, flag=True):
     total = x.sum(-1, keepdim=False)
     total *= y
@@ -460,7 +476,7 @@ def f(x, y=2, *, flag=True):
 
 
 def test_a_change_right_in_some_fresh_cases_mends_nothing(monkeypatch):
-    assert place("kqv.project", something_too_much) is not None
+    assert repair_of("kqv.project", something_too_much) is not None
     tried = []
 
     def fresh(exercise, variant, seed):
@@ -468,11 +484,11 @@ def test_a_change_right_in_some_fresh_cases_mends_nothing(monkeypatch):
         return iter(try_out(exercise, variant if seed == 4 else something_too_much, seed))
 
     monkeypatch.setattr(repairs, "trials_of", fresh)
-    assert place("kqv.project", something_too_much) is None
+    assert repair_of("kqv.project", something_too_much) is None
     assert {4, 5} <= set(tried)
 
 
-def test_a_call_without_arguments_is_no_obstacle():
+def test_a_call_without_arguments_can_be_varied():
     """``np.sum()`` is wrong, and what is wrong is varied."""
     definition = ast.parse("def f(x, w):\n    return np.sum() + (x * w).sum(-1)").body[0]
     assert any("a matrix product" in change.words for change in changes(definition))
@@ -481,7 +497,7 @@ def test_a_call_without_arguments_is_no_obstacle():
 # --- two in one line, and an axis of length 1 ----------------------------------------------------
 
 
-def test_two_mistakes_in_one_line_are_told_with_both_pieces(tmp_path):
+def test_two_mistakes_in_one_line_are_told_with_both_parts(tmp_path):
     text = """
         def window_weights(n, width):
             if width % 2 == 0:
@@ -490,15 +506,17 @@ def test_two_mistakes_in_one_line_are_told_with_both_pieces(tmp_path):
             near = abs(i[:, None] - i) < width // 1
             return near / near.sum(1, keepdims=True)
     """
-    found = place("mixing.window_weights", written(text, "window_weights", tmp_path))
-    assert found.name == "two mistakes in one line"
-    assert found.explanation == (
+    repair = repair_of(
+        "mixing.window_weights", function_from_file(text, "window_weights", tmp_path)
+    )
+    assert repair.name == "two mistakes in one line"
+    assert repair.explanation == (
         "With another number in place of `1` and with another comparison in "
         "`abs(i[:, None] - i) < width // 1` every result is right."
     )
 
 
-IN_TWO_PLACES = """
+TWO_MISTAKES_SOURCE = """
 def attend(scores, values, mask=None):
     if mask is not None:
         scores[mask == False] = -torch.inf
@@ -507,25 +525,25 @@ def attend(scores, values, mask=None):
 """
 
 
-def test_a_mask_as_an_index_is_told_with_what_does_the_same(tmp_path):
-    answer = written(IN_TWO_PLACES.format(-1), "attend", tmp_path)
-    found = place("scoring.attend", answer)
-    assert found.name == "a mask as an index"
-    assert "`scores[mask == False] = -torch.inf`" in found.explanation
-    assert "masked_fill" in found.explanation
+def test_a_mask_as_an_index_is_shown_with_the_right_way(tmp_path):
+    answer = function_from_file(TWO_MISTAKES_SOURCE.format(-1), "attend", tmp_path)
+    repair = repair_of("scoring.attend", answer)
+    assert repair.name == "a mask as an index"
+    assert "`scores[mask == False] = -torch.inf`" in repair.explanation
+    assert "masked_fill" in repair.explanation
 
 
 def test_two_mistakes_in_two_places_are_told_with_both_lines(tmp_path):
-    answer = written(IN_TWO_PLACES.format("dim=-2"), "attend", tmp_path)
-    found = place("scoring.attend", answer)
-    assert found.name == "two mistakes, in two places"
-    first, second = found.explanation.split(", and ")[:2]
+    answer = function_from_file(TWO_MISTAKES_SOURCE.format("dim=-2"), "attend", tmp_path)
+    repair = repair_of("scoring.attend", answer)
+    assert repair.name == "two mistakes, in two places"
+    first, second = repair.explanation.split(", and ")[:2]
     assert "softmax(dim=-2)" in first or "`-2`" in first
     assert "`scores[mask == False] = -torch.inf`" in second
-    assert found.explanation.count("every result is right.") == 1
+    assert repair.explanation.count("every result is right.") == 1
 
 
-DECODER = """
+DECODER_SOURCE = """
 class DecoderBlock(nn.Module):
     def __init__(self, d_model, n_heads, d_ff=None, pre_norm=True, dropout=0.0):
         super().__init__()
@@ -547,16 +565,18 @@ class DecoderBlock(nn.Module):
 
 
 @pytest.mark.parametrize("forgotten", [False, True])
-def test_what_one_call_of_a_layer_is_given_another_may_lack(forgotten, tmp_path):
-    answer = written(DECODER.format("" if forgotten else "x + "), "DecoderBlock", tmp_path)
-    found = place("transformer.DecoderBlock", answer)
-    assert "`mask`, which another call has, in" in found.explanation
-    assert ("a name added to `self.dropout(" in found.explanation) == forgotten
+def test_an_argument_that_another_call_has_can_be_missing(forgotten, tmp_path):
+    answer = function_from_file(
+        DECODER_SOURCE.format("" if forgotten else "x + "), "DecoderBlock", tmp_path
+    )
+    repair = repair_of("transformer.DecoderBlock", answer)
+    assert "`mask`, which another call has, in" in repair.explanation
+    assert ("a name added to `self.dropout(" in repair.explanation) == forgotten
     kinds = "an argument is not handed on", "two mistakes, in two places"
-    assert found.name == kinds[forgotten]
+    assert repair.name == kinds[forgotten]
 
 
-ALONG_ONE = {
+SOFTMAX_OF_ONE = {
     "scoring.attend": """
         def attend(scores, values, mask=None):
             if mask is not None:
@@ -574,8 +594,10 @@ ALONG_ONE = {
 }
 
 
-@pytest.mark.parametrize("target", ALONG_ONE)
+@pytest.mark.parametrize("target", SOFTMAX_OF_ONE)
 def test_a_softmax_along_an_axis_of_length_1_has_its_name(target, tmp_path):
-    found = place(target, written(ALONG_ONE[target], target.split(".")[1], tmp_path))
-    assert found.name == "a softmax along an axis of length 1"
-    assert found.explanation.startswith("There every weight is 1.")
+    repair = repair_of(
+        target, function_from_file(SOFTMAX_OF_ONE[target], target.split(".")[1], tmp_path)
+    )
+    assert repair.name == "a softmax along an axis of length 1"
+    assert repair.explanation.startswith("There every weight is 1.")

@@ -14,8 +14,8 @@ from attncourse.checks.showing.verdict import NOT_ATTEMPTED
 
 
 @pytest.fixture(autouse=True)
-def fresh(monkeypatch):
-    """A session in which no check has run."""
+def empty_session(monkeypatch):
+    """Start a session in which no check has run."""
     monkeypatch.setattr("attncourse.checks.last_verdicts", made := {})
     monkeypatch.setattr("attncourse.checks.showing.chapter_progress.last_verdicts", made)
     return made
@@ -25,8 +25,8 @@ def stub(*args, **kwargs):
     raise NotImplementedError()
 
 
-def tried(target: str, answer) -> None:
-    """Runs a check as a notebook does, whatever comes of it."""
+def run_check(target: str, answer) -> None:
+    """Run a check as a notebook does, whether it passes or fails."""
     with suppress(CheckFailed):
         check(target, answer)
 
@@ -38,34 +38,46 @@ def table(stem: str):
 # --- the table ------------------------------------------------------------------------------------
 
 
-def test_the_table_says_what_the_checks_saw(capsys):
-    tried("mixing.mix", mixing.mix)
-    tried("mixing.normalize_rows", stub)
-    tried("mixing.uniform_weights", lambda n: mixing.uniform_weights(n) * 2)
-    found = table("mixing")
-    assert [row.state for row in found.rows] == ["done", "open", "open", "tried", "open", "open"]
-    assert found.summary == "1 of 6 exercises done, 1 tried, 4 open · 7 of 32 points"
-    said = [row.said for row in found.rows]
-    assert said[:3] == ["", NOT_ATTEMPTED, "no check of it has run"]
-    assert "twice" in said[3] or "2 times" in said[3]
+def test_the_progress_table_says_what_the_checks_found(capsys):
+    run_check("mixing.mix", mixing.mix)
+    run_check("mixing.normalize_rows", stub)
+    run_check("mixing.uniform_weights", lambda n: mixing.uniform_weights(n) * 2)
+    progress_table = table("mixing")
+    assert [row.state for row in progress_table.rows] == [
+        "done",
+        "open",
+        "open",
+        "tried",
+        "open",
+        "open",
+    ]
+    assert progress_table.summary == "1 of 6 exercises done, 1 tried, 4 open · 7 of 32 points"
+    remarks = [row.said for row in progress_table.rows]
+    assert remarks[:3] == ["", NOT_ATTEMPTED, "no check of it has run"]
+    assert "twice" in remarks[3] or "2 times" in remarks[3]
     assert (
-        found.hidden_tests
+        progress_table.hidden_tests
         == "6 more points for tests that are run only when your notebook is graded."
     )
-    assert found.next_step == "next: uniform_weights (about 5 minutes)"
+    assert progress_table.next_step == "next: uniform_weights (about 5 minutes)"
     capsys.readouterr()
     progress("mixing")
-    assert capsys.readouterr().out == f"{found}\n"
-    html = found._repr_html_()
-    for text in (found.summary, found.hidden_tests, found.next_step, "<code>window_weights</code>"):
+    assert capsys.readouterr().out == f"{progress_table}\n"
+    html = progress_table._repr_html_()
+    for text in (
+        progress_table.summary,
+        progress_table.hidden_tests,
+        progress_table.next_step,
+        "<code>window_weights</code>",
+    ):
         assert text in html
-    assert all(len(line) <= 80 for line in str(found).splitlines()), str(found)
+    assert all(len(line) <= 80 for line in str(progress_table).splitlines()), str(progress_table)
 
 
 def test_the_last_verdict_counts():
-    tried("mixing.mix", lambda A, X: X)
+    run_check("mixing.mix", lambda A, X: X)
     assert table("mixing").rows[0].state == "tried"
-    tried("mixing.mix", mixing.mix)
+    run_check("mixing.mix", mixing.mix)
     assert table("mixing").rows[0].state == "done"
 
 
@@ -73,19 +85,19 @@ def test_next_is_an_open_exercise_or_the_next_chapter():
     assert table("tokens").next_step == "next: tokenize (about 10 minutes)"
     for target, exercise in exercises().items():
         if exercise.stem in ("mixing", "tokens"):
-            tried(target, exercise.reference)
+            run_check(target, exercise.reference)
     assert table("mixing").next_step == "next: chapter 3"
     assert "open" not in table("mixing").summary
 
 
-def test_what_a_grader_sees_is_no_ones_progress(fresh):
+def test_judging_for_a_grade_is_no_progress(empty_session):
     with observe(seed=3):
-        tried("mixing.mix", mixing.mix)
+        run_check("mixing.mix", mixing.mix)
     examine("mixing.mix", mixing.mix)
-    assert fresh == {}
+    assert empty_session == {}
 
 
-def test_no_chapter_has_no_table():
+def test_an_unknown_chapter_has_no_progress_table():
     with pytest.raises(ValueError, match=r"expected a chapter .*tokens.*, got 'mix'"):
         progress("mix")
 
@@ -94,7 +106,7 @@ def test_no_chapter_has_no_table():
 
 
 def class_of(*methods: str):
-    """AttentionHead, with these methods as they were handed out."""
+    """Return an ``AttentionHead`` with these methods as in the released notebook."""
     from attncourse.kqv import AttentionHead
 
     return type("AttentionHead", (AttentionHead,), dict.fromkeys(methods, stub))
@@ -107,13 +119,13 @@ def test_a_class_whose_stub_is_left_is_not_attempted(methods):
     assert verdict.state == "open"
 
 
-def test_a_class_of_which_a_part_works_is_tried():
+def test_a_class_of_which_a_part_works_counts_as_tried():
     verdict = examine("kqv.AttentionHead", class_of("weights"), seed=1)
     assert (verdict.unwritten, verdict.state) == (False, "tried")
     assert verdict.earned > 0
 
 
-def test_a_verdict_on_nothing_says_what_to_do_and_no_more():
+def test_a_verdict_on_a_stub_says_only_what_to_do():
     verdict = examine("mixing.mix", stub, seed=1)
     assert str(verdict).splitlines() == [
         "○ mixing.mix: not attempted (0 of 7 points)",
@@ -153,6 +165,6 @@ def test_the_index_knows_every_exercise():
 
 
 def test_every_mistake_has_a_place_of_its_own_in_the_guide():
-    found = [guide_place(e, m) for e in exercises().values() for m in e.mistakes]
-    assert len(set(found)) == len(found)
+    places = [guide_place(e, m) for e in exercises().values() for m in e.mistakes]
+    assert len(set(places)) == len(places)
     assert guide_place(exercises()["mixing.mix"], None) == ""

@@ -13,7 +13,7 @@ from attncourse.checks.trying.settings import as_a_process_starts
 from helpers.project import ROOT
 
 # torch's device "lazy" refuses, as a GPU's does, to be mixed with the processor's.
-SETTINGS = {
+CODE_OF_SETTINGS = {
     "device": """
 import torch._lazy, torch._lazy.ts_backend
 torch._lazy.ts_backend.init()
@@ -53,18 +53,18 @@ print("end")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("setting", CODE_OF_SETTINGS)
 def test_settings_before_the_first_check_change_no_verdict(setting):
     """Six seconds each: every bank is imported, and every reference is checked."""
     code = "import contextlib, warnings\nimport numpy as np, torch\n"
-    code += SETTINGS[setting] + EVERY_REFERENCE
-    done = subprocess.run(
+    code += CODE_OF_SETTINGS[setting] + EVERY_REFERENCE
+    process = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False
     )
-    assert done.stdout == "end\n", done.stdout + done.stderr
+    assert process.stdout == "end\n", process.stdout + process.stderr
 
 
-def test_settings_are_there_again_afterwards():
+def test_settings_are_restored_after_a_check():
     before = np.geterr(), np.get_printoptions()
     with torch.device("meta"), torch.device("cpu"), torch.device("meta"):
         with as_a_process_starts():
@@ -82,7 +82,7 @@ def test_settings_are_there_again_afterwards():
     assert (np.geterr(), np.get_printoptions()) == before
 
 
-WITHOUT = """
+WITHOUT_TORCH = """
 import importlib, importlib.abc, sys
 class Hidden(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
@@ -104,10 +104,10 @@ except ModuleNotFoundError as problem:
 """
 
 
-def test_chapters_1_to_4_take_no_torch_and_the_others_say_so():
+def test_chapters_1_to_4_need_no_torch_and_the_others_say_so():
     """Two seconds: as on a machine for which there is no torch."""
-    done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True)
-    assert done.stdout.splitlines()[-1:] == [
+    process = subprocess.run([sys.executable, "-c", WITHOUT_TORCH], capture_output=True, text=True)
+    assert process.stdout.splitlines()[-1:] == [
         "chapter 5 takes torch, which is not installed: pip install torch, or, where there is none "
         "for this machine, open Colab"
-    ], done.stderr
+    ], process.stderr

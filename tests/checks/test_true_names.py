@@ -12,28 +12,28 @@ from attncourse.checks.trying.outcome import is_unchanged
 from attncourse.checks.trying.trials import draw, try_out
 from helpers.double_mistakes import doubles
 
-ALL = exercises()
-SOME = ("mixing.normalize_rows", "kqv.attention_scores", "scaling.attention_entropy")
+EXERCISES = exercises()
+SOME_TARGETS = ("mixing.normalize_rows", "kqv.attention_scores", "scaling.attention_entropy")
 
 
 @pytest.fixture(autouse=True)
-def no_place(monkeypatch):
-    """Answers are told of by what they return."""
+def without_repairs(monkeypatch):
+    """Look for no repair in the answer's code."""
     monkeypatch.setattr("attncourse.checks.judging.find_repair", lambda *_: None)
 
 
 # --- names --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("target", SOME)
+@pytest.mark.parametrize("target", SOME_TARGETS)
 def test_a_mistake_that_fresh_cases_refute_is_not_named(target):
     """It does what a mistake does on the cases of one seed, and something else on all others."""
-    exercise = ALL[target]
+    exercise = EXERCISES[target]
     mistake = exercise.mistakes[0]
     known = [case.args for _, case, _ in draw(exercise, 3)]
 
     def answer(*args, **kwargs):
-        if any(is_unchanged(tuple(args), own) for own in known):
+        if any(is_unchanged(tuple(args), known_arguments) for known_arguments in known):
             return mistake.wrong(*args, **kwargs)
         return 0.3 * exercise.reference(*args, **kwargs) ** 2 + 0.1
 
@@ -80,13 +80,13 @@ def test_a_second_mistake_is_told_only_where_no_other_would_do():
 
 
 @pytest.mark.parametrize(("factor", "way"), [(1 - 1e-8, "small"), (1 + 1e-8, "large")])
-def test_digits_that_are_wrong_to_one_side_are_no_rounding(factor, way):
+def test_errors_to_one_side_are_not_called_rounding(factor, way):
     verdict = examine("kqv.project", lambda x, weight: factor * (x @ weight), seed=2)
     assert verdict.diagnosis is None
     assert verdict.symptom.startswith(f"the result is right but for its last digits: all too {way}")
 
 
-def test_an_answer_for_exactly_one_batch_axis():
+def test_an_answer_for_exactly_one_batch_axis_is_named():
     def project(x, weight):
         b, n, d = x.shape
         return (x.reshape(b * n, d) @ weight).reshape(b, n, -1)
@@ -98,10 +98,10 @@ def test_an_answer_for_exactly_one_batch_axis():
 # --- what follows -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("target", SOME)
-def test_of_one_mistake_all_that_fails_behind_the_first_follows(target):
-    for mistake in ALL[target].mistakes[:4]:
-        verdict = judge(ALL[target], mistake.wrong, 5)
+@pytest.mark.parametrize("target", SOME_TARGETS)
+def test_criteria_after_the_first_follow_from_one_mistake(target):
+    for mistake in EXERCISES[target].mistakes[:4]:
+        verdict = judge(EXERCISES[target], mistake.wrong, 5)
         failed = [c for c in verdict.criteria if not c.passed and not c.waits]
         assert [c.follows for c in failed] == [False, *[True] * (len(failed) - 1)]
         assert verdict.full.count(FOLLOWS_NOTE) == verdict._repr_html_().count(FOLLOWS_NOTE)
@@ -110,37 +110,39 @@ def test_of_one_mistake_all_that_fails_behind_the_first_follows(target):
 
 def test_each_of_two_mistakes_has_its_own_criterion():
     """What does not follow is broken by one of the two by itself, and is one for each at most."""
-    told = 0
-    for exercise in [e for e in ALL.values() if e.stem in ("mixing", "lookup", "scaling", "kqv")]:
+    n_followed = 0
+    for exercise in [
+        e for e in EXERCISES.values() if e.stem in ("mixing", "lookup", "scaling", "kqv")
+    ]:
         for a, b, both in doubles(exercise):
             verdict = judge(exercise, both, 11)
             named = verdict.diagnosis.name if verdict.diagnosis else ""
             if {named, verdict.rest} != {a.name, b.name} or not parts_of(a.wrong):
                 continue
             alone = [
-                {c.name for c in judge(exercise, one.wrong, 11).criteria if not c.passed}
-                for one in (a, b)
+                {c.name for c in judge(exercise, mistake.wrong, 11).criteria if not c.passed}
+                for mistake in (a, b)
             ]
             failed = [c for c in verdict.criteria if not c.passed and not c.waits]
             shown = {c.name for c in failed if not c.follows}
             each = [try_out(exercise, wrong, 11) for wrong in (both, a.wrong, b.wrong)]
             if all(answers_something(exercise, trials, 11) for trials in each):
                 assert 0 < len(shown) <= 2
-                told += len(failed) > len(shown)
+                n_followed += len(failed) > len(shown)
             assert shown <= set().union(*alone)
-    assert told
+    assert n_followed
 
 
 # --- pictures -----------------------------------------------------------------------------------
 
 
-def test_pictures_that_look_the_same_show_their_difference():
+def test_pictures_that_look_equal_show_their_difference():
     want = np.array([[0.25, 0.75], [0.5, 0.5]])
     assert "yours − expected" in picture_html(Picture(want + 1e-6, want))
     assert "yours − expected" not in picture_html(Picture(want + 0.1, want))
 
 
-def test_the_picture_is_that_of_the_example_that_is_told():
+def test_the_picture_shows_the_example_in_the_verdict():
     def uniform_weights(n):
         return np.ones((n, n)) / (n + 1)
 

@@ -21,7 +21,7 @@ from attncourse.checks.showing.verdict import FOLLOWS_NOTE, KEEPS_HALF
 from attncourse.checks.trying.outcome import Outcome
 from attncourse.checks.trying.trials import Trial, try_out
 
-ALL = exercises()
+EXERCISES = exercises()
 
 
 def criterion_of(verdict, name):
@@ -86,7 +86,7 @@ def in_single_precision(query, key):
 # --- what was told and did not hold -----------------------------------------------------------
 
 
-def test_one_mistake_made_in_another_way_is_not_two():
+def test_one_mistake_in_another_form_is_not_reported_as_two():
     """With one number changed all is right: nothing is left, and the answer takes every batch."""
     verdict = examine("transformer.layer_norm", norm_over_each_sequence, seed=11)
     assert verdict.diagnosis.name == "one mean and variance for all rows"
@@ -100,9 +100,9 @@ def over_everything(x, gain=None, bias=None, eps=1e-5):
     return y if bias is None else y + bias
 
 
-def test_other_numbers_in_a_batch_are_no_second_mistake():
+def test_wrong_numbers_in_a_batch_are_no_second_mistake():
     """They may be what the first does there; an error, or another shape, is a second one."""
-    exercise = ALL["kqv.project"]
+    exercise = EXERCISES["kqv.project"]
 
     def of_all_tokens(x, weight):
         return x @ weight + (x.sum() if x.ndim > 2 else 0)
@@ -116,7 +116,7 @@ def test_other_numbers_in_a_batch_are_no_second_mistake():
         assert bool(symptom_beside_mistake(trials)) is is_second
 
 
-def test_points_of_the_first_of_a_batch_are_told_as_that():
+def test_using_the_first_sequence_for_a_whole_batch_is_named():
     verdict = examine("lookup.kernel_regression", points_of_the_first_sequence, seed=11)
     assert verdict.diagnosis.name == "only the first of a batch is right"
     assert "count the axes" not in verdict.diagnosis.explanation
@@ -130,7 +130,7 @@ def test_a_replacement_drawn_from_p_is_named_on_every_draw(seed):
     assert verdict.diagnosis.name == "the replacement comes from p"
 
 
-def test_a_tick_and_a_cross_say_what_holds():
+def test_passed_and_failed_criteria_say_what_holds():
     verdict = examine("transformer.noam_schedule", another_power_of_warmup, seed=11)
     assert verdict.diagnosis.name == "another power of warmup"
     rates = [another_power_of_warmup(step, 4, 100) for step in range(1, 200)]
@@ -140,13 +140,13 @@ def test_a_tick_and_a_cross_say_what_holds():
     assert math.isclose(rates[149], 150**-0.5 / 2)  # the fall is right
 
 
-def test_nothing_is_said_of_a_row_that_is_right():
+def test_no_row_that_is_right_is_mentioned():
     verdict = examine("mixing.causal_mean_weights", without_the_token_itself, seed=11)
     assert verdict.diagnosis.name == "a token does not see itself"
     assert "nothing to average" not in verdict.diagnosis.explanation
 
 
-def test_the_sums_are_not_the_entries():
+def test_checking_sums_instead_of_entries_is_named():
     def normalize_rows(A):
         sums = A.sum(-1, keepdims=True)
         if (sums < 0).any():
@@ -157,8 +157,8 @@ def test_the_sums_are_not_the_entries():
     assert verdict.diagnosis.name == "the sums are looked at, not the entries"
 
 
-def test_a_value_left_out_is_known_where_sizes_are_cut():
-    class Heads(ALL["multihead.MultiHeadAttention"].reference):
+def test_a_wrong_default_of_value_is_named_where_sizes_are_cut():
+    class Heads(EXERCISES["multihead.MultiHeadAttention"].reference):
         def forward(self, query, key=None, value=None, mask=None):
             key = query if key is None else key
             value = query if value is None else value
@@ -176,8 +176,8 @@ def test_a_value_left_out_is_known_where_sizes_are_cut():
 # --- points --------------------------------------------------------------------------------------
 
 
-def test_a_call_that_was_wrong_at_first_is_wrong_once():
-    exercise = ALL["mixing.window_weights"]
+def test_a_call_wrong_only_at_first_counts_once():
+    exercise = EXERCISES["mixing.window_weights"]
     first, again = (
         c for c in exercise.criteria[0].cases(np.random.default_rng(1)) if c.args[0] == 5
     )
@@ -199,7 +199,7 @@ def test_a_call_that_was_wrong_at_first_is_wrong_once():
 
 def test_right_numbers_in_another_form_are_one_slip():
     """Each number is right but for its digits: that costs a criterion, and half of what follows."""
-    exercise = ALL["kqv.attention_scores"]
+    exercise = EXERCISES["kqv.attention_scores"]
     verdict = judge(exercise, in_single_precision, 11)
     assert verdict.diagnosis.name == "single precision inside"
     failed = [c for c in verdict.criteria if not c.passed]
@@ -208,15 +208,17 @@ def test_right_numbers_in_another_form_are_one_slip():
     assert points_of_answer(exercise, in_single_precision, 11) == verdict.earned  # asked why or not
 
 
-def test_of_many_parts_those_that_are_wrong_are_named_alone():
+def test_of_many_results_only_the_wrong_ones_are_named():
     """A block has two dozen gradients: nobody reads the names of all that are right."""
     names = ["the output", "the share", *(f"the gradient of {letter}" for letter in "abcde")]
 
     def said_of(*wrong):
-        want = {name: np.arange(3.0) for name in names}
-        got = {name: numbers[::-1] if name in wrong else numbers for name, numbers in want.items()}
+        expected = {name: np.arange(3.0) for name in names}
+        answered = {
+            name: numbers[::-1] if name in wrong else numbers for name, numbers in expected.items()
+        }
         criterion, case = Criterion("values", 1), Case()
-        outcomes = (Outcome("value", value=value) for value in (want, got))
+        outcomes = (Outcome("value", value=value) for value in (expected, answered))
         return first_result_right((Trial(criterion, case, *outcomes),)).text
 
     assert said_of("the share").endswith("and all else is right")
@@ -225,7 +227,7 @@ def test_of_many_parts_those_that_are_wrong_are_named_alone():
     assert many.startswith("the output is right, but the share, the gradient of a and 4 others are")
 
 
-class FiveTimesAsWide(ALL["transformer.FeedForward"].reference):
+class FiveTimesAsWide(EXERCISES["transformer.FeedForward"].reference):
     """A width that no known mistake has, beside another mistake, which the first case shows."""
 
     def __init__(self, d_model, d_ff=None, activation=None, bias=True):
@@ -235,7 +237,7 @@ class FiveTimesAsWide(ALL["transformer.FeedForward"].reference):
         return super().forward(x).abs()
 
 
-def test_the_example_shows_what_is_named():
+def test_the_example_shows_the_mistake_named():
     verdict = examine("transformer.FeedForward", FiveTimesAsWide, seed=3)
     assert verdict.diagnosis.name == "W_1.weight has another shape"
     assert "your module has W_1.weight of shape" in verdict.example
@@ -250,11 +252,11 @@ def test_what_ends_in_an_error_is_not_said_to_follow():
     (line,) = [line for line in str(verdict).splitlines() if "the same error" in line]
     failed = [c for c in verdict.criteria if not c.passed and not c.waits]
     assert f"({0}/{sum(c.possible for c in failed[1:])})" in line
-    trials = try_out(ALL["transformer.DecoderBlock"], OneSharedLayer, 11)
+    trials = try_out(EXERCISES["transformer.DecoderBlock"], OneSharedLayer, 11)
     assert symptom_in_form(trials) is None
 
 
-def test_digits_that_float32_loses_are_told_from_fewer():
+def test_digits_lost_to_float32_are_distinguished_from_fewer():
     signs = np.array([1.0, -1.0, 1.0, -1.0, 1.0])
 
     def off_by(share):
@@ -262,7 +264,7 @@ def test_digits_that_float32_loses_are_told_from_fewer():
             out = x @ weight
             return (out * (1 + share * torch.from_numpy(np.resize(signs, out.shape)))).to(x.dtype)
 
-        return right_to_single_precision(try_out(ALL["kqv.project"], project, 2))
+        return right_to_single_precision(try_out(EXERCISES["kqv.project"], project, 2))
 
     assert off_by(4e-8).mistake.name == "single precision inside"
     assert off_by(4e-9).mistake is None
@@ -272,9 +274,9 @@ def test_digits_that_float32_loses_are_told_from_fewer():
 # --- lines ---------------------------------------------------------------------------------------
 
 
-def test_what_follows_stands_in_one_line_with_its_points():
+def test_criteria_that_follow_share_a_line_with_their_points():
     """The fault first, with its points; what follows keeps half together, which is said once."""
-    exercise = ALL["vision.embed_image"]
+    exercise = EXERCISES["vision.embed_image"]
     wrong = next(m.wrong for m in exercise.mistakes if m.name == "the class token stands last")
     verdict = judge(exercise, wrong, 11)
     lines = str(verdict).splitlines()
@@ -286,12 +288,12 @@ def test_what_follows_stands_in_one_line_with_its_points():
         f"✗ {FOLLOWS_NOTE} and {KEEPS_HALF} ({earned}/{possible}): "
         + " · ".join(c.name for c in follows),
     ]
-    said = f"What only follows {KEEPS_HALF}, {earned} of {possible}."
-    assert said in verdict.full
-    assert said in verdict._repr_html_()
+    sentence = f"What only follows {KEEPS_HALF}, {earned} of {possible}."
+    assert sentence in verdict.full
+    assert sentence in verdict._repr_html_()
 
 
-def test_a_likeness_is_told_with_its_explanation():
+def test_a_similar_mistake_is_told_with_its_explanation():
     """It counts on from the first position, and its angles have the digits of float32."""
 
     def apply_rope(x, positions, base=10000.0):
@@ -331,7 +333,7 @@ def test_numbers_that_a_dtype_has_rounded_are_not_called_right():
 
 def test_whole_numbers_of_another_dtype_have_all_their_digits():
     def pad_left(sequences, pad):
-        ids, positions, mask = ALL["serving.pad_left"].reference(sequences, pad)
+        ids, positions, mask = EXERCISES["serving.pad_left"].reference(sequences, pad)
         return ids, positions.float(), mask
 
     explanation = examine("serving.pad_left", pad_left, seed=3).diagnosis.explanation

@@ -42,7 +42,7 @@ def mutates(A, X):
     return A / 2 @ X
 
 
-def leaves(A, X):
+def exits(A, X):
     sys.exit("goodbye")
 
 
@@ -68,7 +68,7 @@ Pair = collections.namedtuple("Pair", "a b")
 BROKEN = [
     (raises, "raised IndexError: index 99 is out of bounds"),
     (raises, "in the line `return A[99] @ X`"),
-    (leaves, "raised SystemExit: goodbye"),
+    (exits, "raised SystemExit: goodbye"),
     (recurses, "raised RecursionError"),
     (lambda A, X: None, "returned None: is a return missing?"),
     (lambda A, X: (A @ X).tolist(), "returned a list, expected an array of numbers"),
@@ -84,16 +84,16 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize(("answer", "said"), BROKEN, ids=lambda x: getattr(x, "__name__", str(x)))
-def test_broken_answer_is_told_in_words(answer, said):
+@pytest.mark.parametrize(("answer", "phrase"), BROKEN, ids=lambda x: getattr(x, "__name__", str(x)))
+def test_a_broken_answer_is_explained_in_words(answer, phrase):
     verdict = examine("mixing.mix", answer, seed=0)
     assert not verdict.passed
-    assert said in str(verdict)
+    assert phrase in str(verdict)
     assert "Traceback" not in str(verdict)
     assert "<pre" in verdict._repr_html_()
 
 
-def test_what_cannot_be_called_is_not_judged():
+def test_an_answer_that_cannot_be_called_is_not_judged():
     verdict = examine("mixing.mix", 3, seed=0)
     assert (verdict.earned, verdict.passed) == (0, False)
     for text in (str(verdict), verdict._repr_html_()):
@@ -102,12 +102,12 @@ def test_what_cannot_be_called_is_not_judged():
 
 
 @pytest.mark.parametrize("answer", [b for b, _ in BROKEN[:11]])
-def test_broken_answer_earns_nothing(answer):
+def test_a_broken_answer_earns_nothing(answer):
     assert examine("mixing.mix", answer, seed=0).earned == 0
 
 
-def quick(reference, limit=0.2) -> Exercise:
-    """A small exercise with a short limit."""
+def quick_exercise(reference, limit=0.2) -> Exercise:
+    """Return a small exercise with a short time limit."""
     cases = lambda rng: [Case((rng.normal(size=(3, 3)), rng.normal(size=(3, 2))))]  # noqa: E731
     criteria = (Criterion("values", 2, cases), Criterion("again", 1, cases))
     return Exercise(
@@ -122,18 +122,18 @@ def quick(reference, limit=0.2) -> Exercise:
     )
 
 
-def test_endless_loop_is_stopped_and_the_rest_not_tried():
-    verdict = judge(quick(mixing.mix), hangs)
+def test_an_endless_loop_is_stopped_and_the_rest_not_tried():
+    verdict = judge(quick_exercise(mixing.mix), hangs)
     assert "did not return in time" in verdict.criteria[0].message
     assert "not tried" in verdict.criteria[1].message
     assert verdict.earned == 0
 
 
-def test_endless_loop_is_stopped_in_another_thread_too():
+def test_an_endless_loop_is_stopped_in_another_thread_too():
     verdicts = []
     stop = threading.Event()
     thread = threading.Thread(
-        target=lambda: verdicts.append(judge(quick(mixing.mix), lambda A, X: stop.wait()))
+        target=lambda: verdicts.append(judge(quick_exercise(mixing.mix), lambda A, X: stop.wait()))
     )
     thread.start()
     thread.join(120)
@@ -156,7 +156,7 @@ def test_a_view_of_an_argument_is_judged_as_returned():
         shared[...] = A @ X if X.shape == (3, 2) else 0
         return shared
 
-    assert judge(quick(mixing.mix), answer, seed=1).passed
+    assert judge(quick_exercise(mixing.mix), answer, seed=1).passed
 
 
 def test_refusals_count_only_once_values_are_right():
@@ -195,7 +195,7 @@ def test_check_prints_a_pass_and_raises_a_failure(capsys):
     assert not any("Traceback" in line for line in caught.value._render_traceback_())
 
 
-def test_two_mistakes_still_name_one():
+def test_of_two_mistakes_at_least_one_is_named():
     """A transposition that also crashes on batches is still told as a transposition."""
     verdict = examine("mixing.mix", lambda A, X: A.T @ X)
     assert verdict.diagnosis.name == "A is transposed"
@@ -254,7 +254,7 @@ def test_html_escapes_what_a_student_wrote():
         (2 * 10**25, 10**25, False),
     ],
 )
-def test_difference(value, expected, same):
+def test_the_largest_difference_is_described(value, expected, same):
     assert (difference(value, expected) is None) is same
     assert (difference(value, expected, brief=True) is None) is same
 
@@ -284,8 +284,10 @@ def test_a_small_difference_is_called_one_of_precision():
 )  # fmt: skip
 def test_imports_stay_light(statement, absent):
     code = f"import sys; {statement}; print([m for m in {absent!r} if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    process = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert process.stdout.strip() == "[]"
 
 
 def test_exercises_are_named_after_their_chapter():
@@ -339,14 +341,14 @@ def test_one_line_says_what_differs(value, expected, line):
     assert difference(value, expected).said == line
 
 
-def test_what_a_rounding_leaves_is_shown_as_zero():
+def test_rounding_errors_are_shown_as_zero():
     assert short_number(-8.9e-16, 50.0) == "0"
     assert short_number(-8.9e-16, 1e-15) == "-8.9e-16"
     assert short_number(float("nan"), 1.0) == "nan"
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "sentence"),
     [
         ("no scale", "No scale."),
         ("a mask of whole numbers", "A mask of whole numbers."),
@@ -358,8 +360,8 @@ def test_what_a_rounding_leaves_is_shown_as_zero():
         ("float32 comes back as float64", "float32 comes back as float64."),
     ],
 )
-def test_a_name_in_code_keeps_its_small_letter(name, told):
-    assert full_sentence(name) == told
+def test_a_name_in_code_keeps_its_small_letter(name, sentence):
+    assert full_sentence(name) == sentence
 
 
 def test_an_answer_that_raises_here_and_there_gets_a_verdict():
@@ -377,7 +379,7 @@ def test_an_answer_that_raises_here_and_there_gets_a_verdict():
 
 
 def raising(reference, period: int):
-    """The reference, of which every so many calls raise."""
+    """Return the reference, which raises at every ``period``-th call."""
     calls = itertools.count(1)
 
     def answer(*args, **kwargs):
@@ -389,7 +391,7 @@ def raising(reference, period: int):
     return answer
 
 
-def test_what_an_answer_prints_is_not_shown_and_that_is_said(capsys):
+def test_an_answers_prints_are_hidden_and_mentioned(capsys):
     def wrong(A, X):
         print("scores are", A)
         sys.stdout.flush()
@@ -397,8 +399,8 @@ def test_what_an_answer_prints_is_not_shown_and_that_is_said(capsys):
 
     verdict = examine("mixing.mix", wrong, seed=1)
     assert capsys.readouterr().out == ""
-    for told in (str(verdict), verdict.full, verdict._repr_html_()):
-        assert told.count("Your code prints.") == 1
+    for verdict_text in (str(verdict), verdict.full, verdict._repr_html_()):
+        assert verdict_text.count("Your code prints.") == 1
     assert len(str(verdict).splitlines()) <= 16
     assert "prints" not in str(examine("mixing.mix", lambda A, X: A @ X + 1, seed=1))
     print("again")
@@ -450,7 +452,7 @@ def test_the_verdict_replaces_its_first_line(capsys, monkeypatch):
     assert capsys.readouterr().out == ""
 
 
-def test_who_grades_is_not_shown_a_first_line(capsys):
+def test_a_grader_shows_no_first_line(capsys):
     with observe(), pytest.raises(CheckFailed):
         check("mixing.mix", transposed)
     assert capsys.readouterr().out == ""
@@ -464,15 +466,17 @@ def test_an_example_says_when_typed_numbers_differ(exercise):
         short = judging.smallest_example(
             exercise, (Trial(criterion, case, Outcome("value"), stops),)
         )
-        for said in (short, judging.call_text(exercise, case)):
+        for call in (short, judging.call_text(exercise, case)):
             for _, value in named_arguments(exercise, case):
                 if is_array(value) and "float" in (name := dtype_name(value)):
                     usual = "float64" if isinstance(value, np.ndarray) else "float32"
-                    assert name == usual or name in said, said
+                    assert name == usual or name in call, call
 
 
 # JupyterLab breaks the lines of a <pre> in the middle of words, unless it is told not to.
-LAB = '<style>.lab pre {word-break: break-all}</style><div class="lab" style="width:%dpx">%s</div>'
+JUPYTERLAB_HTML = (
+    '<style>.lab pre {word-break: break-all}</style><div class="lab" style="width:%dpx">%s</div>'
+)
 BROKEN = r"""() => {
   const broken = [], walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
   while (walk.nextNode()) {
@@ -495,12 +499,12 @@ def test_no_word_of_a_verdict_is_broken_in_jupyterlab(browser):
     html = judge(exercises()["masking.causal_mask"], causal_mask, 3)._repr_html_()
     page = browser.new_page(viewport={"width": 700, "height": 900})
     for width in range(380, 600, 6):
-        page.set_content(LAB % (width, html))
+        page.set_content(JUPYTERLAB_HTML % (width, html))
         assert page.evaluate(BROKEN) == [], width
     page.close()
 
 
-def test_of_dozens_of_weights_few_are_shown():
+def test_of_dozens_of_weights_only_a_few_are_shown():
     def unlike(x, memory, mask=None, memory_mask=None):
         return x
 

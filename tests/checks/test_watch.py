@@ -27,15 +27,15 @@ from attncourse.grading.sample import CLASS, IMPORTS
 from attncourse.kqv import scaled_dot_product_attention as right
 from helpers.project import ROOT
 
-FINISHED = F.scaled_dot_product_attention
-MULTIHEAD = F.multi_head_attention_forward
+TORCH_ATTENTION = F.scaled_dot_product_attention
+TORCH_MULTIHEAD = F.multi_head_attention_forward
 SDPA = "scaled_dot_product_attention"
 MHA = "multi_head_attention_forward"
-BOTH = (SDPA, MHA)
+FORBIDDEN_NAMES = (SDPA, MHA)
 
 
 def library(query, key, value, mask=None, *, scale=None):
-    return FINISHED(query, key, value, attn_mask=mask, scale=scale)
+    return TORCH_ATTENTION(query, key, value, attn_mask=mask, scale=scale)
 
 
 def another_name(query, key, value, mask=None, *, scale=None):
@@ -60,11 +60,11 @@ def popped(query, key, value, mask=None, *, scale=None):
     """Takes every mode from the stack, and puts them back."""
     from torch.overrides import _len_torch_function_stack, _pop_mode, _push_mode
 
-    kept = [_pop_mode() for _ in range(_len_torch_function_stack())]
+    modes = [_pop_mode() for _ in range(_len_torch_function_stack())]
     try:
         return library(query, key, value, mask, scale=scale)
     finally:
-        for mode in kept[::-1]:
+        for mode in modes[::-1]:
             _push_mode(mode)
 
 
@@ -78,7 +78,7 @@ def emptied(query, key, value, mask=None, *, scale=None):
 
 
 def wrapped(query, key, value, mask=None, *, scale=None):
-    return wrap_torch_function(lambda *args: args[:3])(FINISHED)(query, key, value, mask)
+    return wrap_torch_function(lambda *args: args[:3])(TORCH_ATTENTION)(query, key, value, mask)
 
 
 def handled(query, key, value, mask=None, *, scale=None):
@@ -86,7 +86,7 @@ def handled(query, key, value, mask=None, *, scale=None):
         @classmethod
         def __torch_function__(cls, function, types, args=(), kwargs=None):
             with torch._C.DisableTorchFunction():
-                return FINISHED(*args)
+                return TORCH_ATTENTION(*args)
 
     quiet = query.as_subclass(QuietTensor)
     return handle_torch_function(len, (quiet,), quiet, key, value).as_subclass(torch.Tensor)
@@ -97,7 +97,7 @@ def other_mode(query, key, value, mask=None, *, scale=None):
 
     class Swap(TorchFunctionMode):
         def __torch_function__(self, function, types, args=(), kwargs=None):
-            return FINISHED(query, key, value, mask, scale=scale)
+            return TORCH_ATTENTION(query, key, value, mask, scale=scale)
 
     with Swap():
         return query @ key.mT
@@ -119,17 +119,17 @@ def decomposed(query, key, value, mask=None, *, scale=None):
 
 def vmapped(query, key, value, mask=None, *, scale=None):
     with torch._C.DisableTorchFunction():
-        return torch.func.vmap(FINISHED)(query[None], key[None], value[None])[0]
+        return torch.func.vmap(TORCH_ATTENTION)(query[None], key[None], value[None])[0]
 
 
 def differentiated(query, key, value, mask=None, *, scale=None):
-    return torch.func.vjp(FINISHED, query, key, value)[0]
+    return torch.func.vjp(TORCH_ATTENTION, query, key, value)[0]
 
 
 class Hidden(torch.autograd.Function):
     @staticmethod
     def forward(ctx, query, key, value):
-        return FINISHED(query, key, value)
+        return TORCH_ATTENTION(query, key, value)
 
 
 def custom_function(query, key, value, mask=None, *, scale=None):
@@ -152,7 +152,7 @@ def nested(query, key, value, mask=None, *, scale=None):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         made = [torch.nested.nested_tensor([x[None]]) for x in (query, key, value)]
-    return FINISHED(*made)[0][0]
+    return TORCH_ATTENTION(*made)[0][0]
 
 
 def swallowed(query, key, value, mask=None, *, scale=None):
@@ -185,8 +185,8 @@ def script(query, key, value, mask=None, *, scale=None):
 
 
 def module(query, key, value, mask=None, *, scale=None):
-    whole = nn.MultiheadAttention(query.shape[-1], 1, dtype=query.dtype)
-    return whole(query, key, value)[0]
+    layer = nn.MultiheadAttention(query.shape[-1], 1, dtype=query.dtype)
+    return layer(query, key, value)[0]
 
 
 def weights_too(query, key, value, mask=None, *, scale=None):
@@ -195,9 +195,9 @@ def weights_too(query, key, value, mask=None, *, scale=None):
 
 
 def fast_path(query, key, value, mask=None, *, scale=None):
-    whole = nn.MultiheadAttention(query.shape[-1], 1, dtype=query.dtype, batch_first=True).eval()
+    layer = nn.MultiheadAttention(query.shape[-1], 1, dtype=query.dtype, batch_first=True).eval()
     with torch.no_grad(), torch._C.DisableTorchFunction():
-        return whole(query[None], query[None], query[None])[0]
+        return layer(query[None], query[None], query[None])[0]
 
 
 def encoder_layer(query, key, value, mask=None, *, scale=None):
@@ -206,11 +206,31 @@ def encoder_layer(query, key, value, mask=None, *, scale=None):
         return layer.eval()(query[None])[0]
 
 
-WAYS = [library, another_name, from_a_dict, thread, disabled, popped, emptied, wrapped, handled]
-WAYS += [other_mode, operator, part, decomposed, vmapped, differentiated, custom_function]
-WAYS += [without_modes, half, nested, swallowed, generated, script]
-WHOLE = [module, weights_too, fast_path, encoder_layer]
-CASES = [(way, SDPA) for way in WAYS] + [(way, MHA) for way in WHOLE]
+WAYS_TO_CALL_ATTENTION = [
+    library,
+    another_name,
+    from_a_dict,
+    thread,
+    disabled,
+    popped,
+    emptied,
+    wrapped,
+    handled,
+]
+WAYS_TO_CALL_ATTENTION += [
+    other_mode,
+    operator,
+    part,
+    decomposed,
+    vmapped,
+    differentiated,
+    custom_function,
+]
+WAYS_TO_CALL_ATTENTION += [without_modes, half, nested, swallowed, generated, script]
+WAYS_TO_CALL_A_LAYER = [module, weights_too, fast_path, encoder_layer]
+CASES = [(way, SDPA) for way in WAYS_TO_CALL_ATTENTION] + [
+    (way, MHA) for way in WAYS_TO_CALL_A_LAYER
+]
 
 
 @pytest.mark.parametrize(("answer", "name"), CASES, ids=[way.__name__ for way, _ in CASES])
@@ -221,7 +241,7 @@ def test_a_finished_function_is_refused_by_whatever_way(answer, name):
 
 
 def test_a_layer_of_torchs_may_not_stand_in_for_heads():
-    for way in WHOLE:
+    for way in WAYS_TO_CALL_A_LAYER:
         x = torch.randn(3, 4)
         with forbidding((MHA,)) as refused:
             with pytest.raises(Forbidden):
@@ -230,7 +250,7 @@ def test_a_layer_of_torchs_may_not_stand_in_for_heads():
             assert not refused()
 
 
-def test_what_an_exercise_does_not_forbid_is_left_alone():
+def test_functions_that_are_not_forbidden_can_be_called():
     x = torch.randn(3, 4)
     with forbidding((MHA,)) as refused:
         library(x, x, x)
@@ -245,23 +265,23 @@ def test_what_an_exercise_does_not_forbid_is_left_alone():
         assert "bilinear" in refused()
 
 
-def test_all_is_as_before_afterwards():
+def test_the_watch_leaves_torch_as_it_was():
     x = torch.randn(2, 3, 5, 7, requires_grad=True)
-    before = FINISHED(x, x, x), MULTIHEAD.__code__
+    before = TORCH_ATTENTION(x, x, x), TORCH_MULTIHEAD.__code__
     for answer, _ in CASES[:3]:
         examine("kqv.scaled_dot_product_attention", answer, seed=0)
-    assert torch.equal(FINISHED(x, x, x), before[0])
-    assert MULTIHEAD.__code__ is before[1]
-    (gradient,) = torch.autograd.grad(FINISHED(x, x, x).sum(), x)
+    assert torch.equal(TORCH_ATTENTION(x, x, x), before[0])
+    assert TORCH_MULTIHEAD.__code__ is before[1]
+    (gradient,) = torch.autograd.grad(TORCH_ATTENTION(x, x, x).sum(), x)
     assert gradient.isfinite().all()
     layer = nn.MultiheadAttention(7, 1).eval()
     assert layer(x[0], x[0], x[0])[0].shape == (3, 5, 7)
 
 
-def test_watches_inside_of_each_other():
+def test_nested_watches_each_catch_their_function():
     x = torch.randn(3, 4)
-    with forbidding(BOTH) as outer:
-        with forbidding(BOTH) as inner:
+    with forbidding(FORBIDDEN_NAMES) as outer:
+        with forbidding(FORBIDDEN_NAMES) as inner:
             with pytest.raises(Forbidden):
                 library(x, x, x)
             assert not inner()
@@ -277,29 +297,29 @@ def own_kernels(query, key, value, mask=None, *, scale=None):
     """Registers kernels over those of the watch."""
     table = torch.library.Library("aten", "IMPL")
     table.impl(SDPA, lambda *args, **options: right(*args[:3]), "CompositeImplicitAutograd")
-    kept.append(table)
+    kernel_tables.append(table)
     return right(query, key, value, mask, scale=scale)
 
 
 def own_body(query, key, value, mask=None, *, scale=None):
     """Gives the function, which the watch has changed, the body that it had before."""
-    MULTIHEAD.__code__ = BODY
+    TORCH_MULTIHEAD.__code__ = MULTIHEAD_CODE
     return right(query, key, value, mask, scale=scale)
 
 
-kept: list = []
-BODY = MULTIHEAD.__code__
+kernel_tables: list = []
+MULTIHEAD_CODE = TORCH_MULTIHEAD.__code__
 
 
 @pytest.mark.parametrize("answer", [own_kernels, own_body])
 @pytest.mark.filterwarnings("ignore")
-def test_a_watch_that_was_harmed_fails_in_words(answer):
+def test_a_tampered_watch_fails_with_a_clear_error(answer):
     try:
         verdict = examine("kqv.scaled_dot_product_attention", answer, seed=0)
     finally:
-        for table in kept:
+        for table in kernel_tables:
             table._destroy()
-        kept.clear()
+        kernel_tables.clear()
     assert verdict.earned == 0
     assert WATCH_TAKEN_DOWN in verdict.criteria[0].message
     assert examine("kqv.scaled_dot_product_attention", right, seed=0).passed
@@ -307,44 +327,44 @@ def test_a_watch_that_was_harmed_fails_in_words(answer):
 
 @pytest.mark.parametrize("name", OPERATORS)
 @pytest.mark.filterwarnings("ignore")
-def test_a_watch_on_any_function_shows_that_it_was_taken_down(name):
+def test_a_removed_watch_is_noticed_for_any_function(name):
     with forbidding((name,)) as refused:
         assert refused() == ""
         for operator, key in kernels_of(name).places:
             table = torch.library.Library("aten", "IMPL")
             table.impl(operator, lambda first, *more: first + 1, key)
-            kept.append(table)
+            kernel_tables.append(table)
         try:
             assert refused() == WATCH_TAKEN_DOWN
         finally:
-            for table in kept:
+            for table in kernel_tables:
                 table._destroy()
-            kept.clear()
+            kernel_tables.clear()
 
 
-def test_a_thread_that_was_there_before_is_watched_too():
+def test_a_thread_started_before_is_watched_too():
     """It waits for work in the cell, and does it during the call."""
-    asked, done, box = threading.Event(), threading.Event(), []
+    start, finished, box = threading.Event(), threading.Event(), []
 
     def wait():
-        asked.wait(60)
+        start.wait(60)
         try:
             box.append(library(*box))
         except Forbidden as error:
             box.append(error)
-        done.set()
+        finished.set()
 
     worker = threading.Thread(target=wait, daemon=True)
     worker.start()
-    with forbidding(BOTH) as refused:
+    with forbidding(FORBIDDEN_NAMES) as refused:
         box += [torch.randn(3, 4)] * 3
-        asked.set()
-        done.wait(60)
+        start.set()
+        finished.wait(60)
         assert SDPA in refused()
     assert isinstance(box[-1], Forbidden)
 
 
-def test_what_exercises_forbid_is_known():
+def test_every_forbidden_function_can_be_watched():
     names = {name for exercise in exercises().values() for name in exercise.forbids}
     assert names == set(OPERATORS)
     for name in names:
@@ -353,20 +373,20 @@ def test_what_exercises_forbid_is_known():
         kernels_of("softmax")
 
 
-CALLS_IT = """
+CALLING_ANSWER = """
 def scaled_dot_product_attention(query, key, value, mask=None, *, scale=None):
     return nn.functional.scaled_dot_product_attention(query, key, value, mask, scale=scale)
 """
 
 
-def test_a_hidden_test_holds_the_rule_of_the_check():
+def test_a_hidden_test_forbids_what_the_check_forbids():
     released = (ROOT / "exercises" / "05_kqv" / "05_kqv.ipynb").read_text(encoding="utf-8")
-    answers = CLASS["amara-matrices"] | {SDPA: IMPORTS + CALLS_IT}
+    answers = CLASS["amara-matrices"] | {SDPA: IMPORTS + CALLING_ANSWER}
     assignment = find_assignment(ROOT, "05_kqv")
     report = grade_submission(
         fill_solution_cells(released, answers).encode(), assignment, limits=Limits(submission=60)
     )
     lost = {grade_id for grade_id, cell in report.cells.items() if cell.points < cell.maximum}
     assert lost == {f"points_{SDPA}", f"hidden_{SDPA}"}
-    said = report.cells[f"hidden_{SDPA}"].message
-    assert said.startswith("a hidden test failed (Forbidden) on the way to: 5 queries")
+    message = report.cells[f"hidden_{SDPA}"].message
+    assert message.startswith("a hidden test failed (Forbidden) on the way to: 5 queries")

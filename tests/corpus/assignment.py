@@ -218,23 +218,23 @@ class Work:
 
     @property
     def points(self) -> dict[str, float]:
-        """The maximum of each cell that is graded without a person."""
+        """Return the maximum of each automatically graded cell."""
         marks = [c["metadata"].get("nbgrader", {}) for c in json.loads(self.source)["cells"]]
         tests = [m for m in marks if m.get("grade") and not m.get("solution")]
         return {m["grade_id"]: m["points"] for m in tests}
 
     def cells_of(self, task: str) -> list[str]:
-        """The graded cells of one exercise."""
+        """Return the graded cells of one exercise."""
         return [grade_id for grade_id in self.points if grade_id.split("_", 1)[1] == task]
 
     def released(self) -> dict:
-        """The notebook that students get: without answers, without hidden tests."""
+        """Return the notebook that students get, without answers and hidden tests."""
         content = json.loads(self.source)
-        for found in content["cells"]:
-            found["source"] = "".join(found["source"])
-            if found["metadata"].get("nbgrader", {}).get("solution"):
-                found["source"] = STUB
-            found["source"] = found["source"].split("### BEGIN HIDDEN")[0].rstrip()
+        for released_cell in content["cells"]:
+            released_cell["source"] = "".join(released_cell["source"])
+            if released_cell["metadata"].get("nbgrader", {}).get("solution"):
+                released_cell["source"] = STUB
+            released_cell["source"] = released_cell["source"].split("### BEGIN HIDDEN")[0].rstrip()
         return content
 
 
@@ -276,12 +276,12 @@ class Hostile:
         return sum(self.deserves.values())
 
     def notebook(self) -> bytes:
-        """What the student hands in."""
+        """Return the notebook that the student hands in."""
         content = self.work.released()
         answers = (self.work.right if self.honest else {}) | self.answers
-        for found in content["cells"]:
-            grade_id = found["metadata"].get("nbgrader", {}).get("grade_id")
-            found["source"] = answers.get(grade_id, found["source"])
+        for notebook_cell in content["cells"]:
+            grade_id = notebook_cell["metadata"].get("nbgrader", {}).get("grade_id")
+            notebook_cell["source"] = answers.get(grade_id, notebook_cell["source"])
         if self.edit:
             self.edit(content)
         data = json.dumps(content, indent=1).encode()
@@ -289,33 +289,35 @@ class Hostile:
 
 
 def tries(
-    kind: str, name: str, why: str, earns: dict | None = None, *, work: Work = MIXING, **given
+    kind: str, name: str, why: str, earns: dict | None = None, *, work: Work = MIXING, **arguments
 ) -> Hostile:
     """A submission that has no other answer than its trick: it deserves nothing but ``earns``."""
     deserves = dict.fromkeys(work.points, 0) | (earns or {})
-    return Hostile(name, kind, why, deserves, work=work, **sorted_out(given))
+    return Hostile(name, kind, why, deserves, work=work, **fields_and_answers(arguments))
 
 
 def spoils(
-    kind: str, name: str, why: str, earns: dict | None = None, *, work: Work = MIXING, **given
+    kind: str, name: str, why: str, earns: dict | None = None, *, work: Work = MIXING, **arguments
 ) -> Hostile:
     """A submission that is right but for the exercises it gives answers to.
 
     Of those it deserves ``earns``; all others have to keep their points.
     """
-    known = sorted_out(given)
+    known = fields_and_answers(arguments)
     lost = [grade_id for task in known["answers"] for grade_id in work.cells_of(task)]
     deserves = work.points | dict.fromkeys(lost, 0) | (earns or {})
     return Hostile(name, kind, why, deserves, honest=True, work=work, **known)
 
 
-def keeps(kind: str, name: str, why: str, *, work: Work = MIXING, **given) -> Hostile:
+def keeps(kind: str, name: str, why: str, *, work: Work = MIXING, **arguments) -> Hostile:
     """A submission whose answers are all right, whatever else they do: it deserves everything."""
-    return Hostile(name, kind, why, work.points, honest=True, work=work, **sorted_out(given))
+    return Hostile(
+        name, kind, why, work.points, honest=True, work=work, **fields_and_answers(arguments)
+    )
 
 
-def sorted_out(given: dict) -> dict:
-    """What was given by the names of exercises goes to ``answers``, without its indentation."""
-    known = {name: given[name] for name in given if name in Hostile.__dataclass_fields__}
-    answers = {name: dedent(given[name]).strip() for name in given if name not in known}
-    return {**known, "answers": answers}
+def fields_and_answers(arguments: dict) -> dict:
+    """Split arguments into fields of ``Hostile`` and answers by exercise, without indentation."""
+    fields = {name: arguments[name] for name in arguments if name in Hostile.__dataclass_fields__}
+    answers = {name: dedent(arguments[name]).strip() for name in arguments if name not in fields}
+    return {**fields, "answers": answers}

@@ -50,23 +50,23 @@ def scores(course: Path, work: Work) -> dict[str, dict[str, float]]:
 
     An answer that a person grades is named only if it has points before anybody has read it.
     """
-    found: dict[str, dict[str, float]] = {}
+    points_by_student: dict[str, dict[str, float]] = {}
     with sqlite3.connect(f"file:{course / 'gradebook.db'}?mode=ro", uri=True) as database:
         for student, cell, points in database.execute(SCORES, [work.name]):
             if cell in work.points or points:
-                found.setdefault(student, {})[cell] = points
+                points_by_student.setdefault(student, {})[cell] = points
     return {
         student: cells
-        for student, cells in found.items()
+        for student, cells in points_by_student.items()
         if cells.keys() >= work.points.keys() and None not in cells.values()
     }
 
 
-def unearned(case: Hostile, got: dict[str, float]) -> float:
-    """The points beyond what a submission deserves, cell by cell."""
-    return sum(max(0, points - case.deserves.get(cell, 0)) for cell, points in got.items())
+def unearned(case: Hostile, points_given: dict[str, float]) -> float:
+    """Return the sum of points beyond what a submission deserves, cell by cell."""
+    return sum(max(0, points - case.deserves.get(cell, 0)) for cell, points in points_given.items())
 
 
-def lost(case: Hostile, got: dict[str, float]) -> float:
-    """The points that a submission deserves and did not get, cell by cell."""
-    return sum(max(0, points - got.get(cell, 0)) for cell, points in case.deserves.items())
+def lost(case: Hostile, points_given: dict[str, float]) -> float:
+    """Return the sum of points that a submission deserves and did not get, cell by cell."""
+    return sum(max(0, points - points_given.get(cell, 0)) for cell, points in case.deserves.items())

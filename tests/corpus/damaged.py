@@ -73,30 +73,30 @@ def noted(comment: str, encoding: str) -> Callable[[bytes], bytes]:
     return make
 
 
-def instead(data: bytes) -> Callable[[bytes], bytes]:
+def other_file(data: bytes) -> Callable[[bytes], bytes]:
     return lambda _: data
 
 
-def named(found: Cells, grade_id: str) -> dict[str, Any]:
-    return next(c for c in found if marks(c).get("grade_id") == grade_id)
+def cell_of_id(notebook_cells: Cells, grade_id: str) -> dict[str, Any]:
+    return next(c for c in notebook_cells if nbgrader_metadata(c).get("grade_id") == grade_id)
 
 
-def marks(cell: dict[str, Any]) -> dict[str, Any]:
+def nbgrader_metadata(cell: dict[str, Any]) -> dict[str, Any]:
     return cell["metadata"].get("nbgrader", {})
 
 
-def new(source: str, kind: str = "code", **metadata: Any) -> dict[str, Any]:
+def new_cell(source: str, kind: str = "code", **metadata: Any) -> dict[str, Any]:
     more = {"outputs": [], "execution_count": None} if kind == "code" else {}
     return {"cell_type": kind, "metadata": metadata, "source": source, **more}
 
 
 def answered(grade_id: str, source: str) -> Callable[[bytes], bytes]:
     """The right notebook with another text in one cell."""
-    return cells(lambda found: named(found, grade_id).update(source=source))
+    return cells(lambda notebook_cells: cell_of_id(notebook_cells, grade_id).update(source=source))
 
 
 def is_test(cell: dict[str, Any]) -> bool:
-    return bool(marks(cell).get("locked"))
+    return bool(nbgrader_metadata(cell).get("locked"))
 
 
 # --- the file -----------------------------------------------------------------------------------
@@ -110,8 +110,8 @@ def old_format(data: bytes) -> bytes:
     return json.dumps({"nbformat": 3, "worksheets": [{"cells": content["cells"]}]}).encode()
 
 
-def without_ids(found: Cells) -> None:
-    for cell in found:
+def without_ids(notebook_cells: Cells) -> None:
+    for cell in notebook_cells:
         del cell["id"]
         cell["source"] = cell["source"].splitlines(keepends=True)
 
@@ -122,8 +122,8 @@ def windows_text(data: bytes) -> bytes:
     return json.dumps(content, ensure_ascii=False, indent=1).encode("cp1252")
 
 
-def line_ends(found: Cells) -> None:
-    for cell in found:
+def line_ends(notebook_cells: Cells) -> None:
+    for cell in notebook_cells:
         cell["source"] = cell["source"].replace("\n", "\r\n")
 
 
@@ -154,9 +154,9 @@ def raw_controls(data: str) -> str:
     return data.replace("return 2 * a\\n", "return 2 * a\t#\n")
 
 
-def conflict(ours: str, theirs: str, base: str | None = None) -> str:
+def conflict(our_text: str, their_text: str, base: str | None = None) -> str:
     middle = "" if base is None else f"||||||| parent\n{base}\n"
-    return f"<<<<<<< HEAD\n{ours}\n{middle}=======\n{theirs}\n>>>>>>> main"
+    return f"<<<<<<< HEAD\n{our_text}\n{middle}=======\n{their_text}\n>>>>>>> main"
 
 
 def conflict_of_lines(data: str) -> str:
@@ -171,9 +171,9 @@ def conflict_of_metadata(data: str) -> str:
     line = '  "display_name": "Python 3",'
     assert line[2:] in data
     lines = data.split("\n")
-    n = next(n for n, found in enumerate(lines) if '"display_name"' in found)
-    other = lines[n].replace("Python 3", "Python 3.12")
-    return "\n".join([*lines[:n], *conflict(lines[n], other).split("\n"), *lines[n + 1 :]])
+    n = next(n for n, line in enumerate(lines) if '"display_name"' in line)
+    changed_line = lines[n].replace("Python 3", "Python 3.12")
+    return "\n".join([*lines[:n], *conflict(lines[n], changed_line).split("\n"), *lines[n + 1 :]])
 
 
 def percent_script(data: bytes) -> bytes:
@@ -183,15 +183,19 @@ def percent_script(data: bytes) -> bytes:
             body = "\n".join("# " + line for line in cell["source"].split("\n"))
             pieces.append(f"# %% [markdown]\n{body}\n")
         else:
-            told = f" nbgrader={json.dumps(marks(cell))}" if marks(cell) else ""
-            pieces.append(f"# %%{told}\n{cell['source']}\n")
+            metadata = (
+                f" nbgrader={json.dumps(nbgrader_metadata(cell))}"
+                if nbgrader_metadata(cell)
+                else ""
+            )
+            pieces.append(f"# %%{metadata}\n{cell['source']}\n")
     return "\n".join(pieces).encode()
 
 
 def exported_script(data: bytes) -> bytes:
-    found = [c["source"] for c in json.loads(data)["cells"] if c["cell_type"] == "code"]
+    code_sources = [c["source"] for c in json.loads(data)["cells"] if c["cell_type"] == "code"]
     return (
-        "#!/usr/bin/env python\n# coding: utf-8\n\n" + "\n\n# In[7]:\n\n\n".join(found)
+        "#!/usr/bin/env python\n# coding: utf-8\n\n" + "\n\n# In[7]:\n\n\n".join(code_sources)
     ).encode()
 
 
@@ -199,8 +203,8 @@ def plain_script(data: bytes) -> bytes:
     return f"limit = 3\n!ls\n\n{RIGHT[0]}\n\nadd('a')\n\n{RIGHT[1]}\n".encode()
 
 
-def lines_without_ends(found: Cells) -> None:
-    for cell in found:
+def lines_without_ends(notebook_cells: Cells) -> None:
+    for cell in notebook_cells:
         cell["source"] = cell["source"].split("\n")
 
 
@@ -217,13 +221,15 @@ def much_output(data: bytes) -> bytes:
     return json.dumps(content, ensure_ascii=False).encode()
 
 
-def cell_of_data(found: Cells) -> None:
+def cell_of_data(notebook_cells: Cells) -> None:
     """Two megabytes of numbers, and an answer above and below them; a picture pasted as text."""
     numbers = "data = [\n" + "    0.125, 0.25, 0.5,\n" * 100_000 + "]"
-    answer = named(found, "twice")
+    answer = cell_of_id(notebook_cells, "twice")
     answer["source"] = f"import math\n{numbers}\n{answer['source']}"
-    found.insert(1, new("![](data:image/png;base64," + "A" * 3_000_000 + ")", "markdown"))
-    found.insert(2, new("picture = '" + "A" * 1_500_000 + "'"))
+    notebook_cells.insert(
+        1, new_cell("![](data:image/png;base64," + "A" * 3_000_000 + ")", "markdown")
+    )
+    notebook_cells.insert(2, new_cell("picture = '" + "A" * 1_500_000 + "'"))
 
 
 def marimo(data: bytes) -> bytes:
@@ -265,8 +271,8 @@ def databricks(data: bytes) -> bytes:
 
 def magics_exported(data: bytes) -> bytes:
     """nbconvert's script of cells with magics of their own."""
-    given = ("time", "", RIGHT[0]), ("writefile", "helper.py", RIGHT[1])
-    calls = ["get_ipython().run_cell_magic({!r}, {!r}, {!r})".format(*one) for one in given]
+    magic_calls = ("time", "", RIGHT[0]), ("writefile", "helper.py", RIGHT[1])
+    calls = ["get_ipython().run_cell_magic({!r}, {!r}, {!r})".format(*call) for call in magic_calls]
     return "\n\n# In[ ]:\n\n".join(["# coding: utf-8", *calls, "from helper import twice"]).encode()
 
 
@@ -275,51 +281,51 @@ def with_a_mistake(data: bytes) -> bytes:
     return f"limit = 3\n\n{RIGHT[0]}\n\ndef helper(:\n    pass\n\n{RIGHT[1]}\n".encode()
 
 
-def conflict_of_cells(found: Cells) -> None:
+def conflict_of_cells(notebook_cells: Cells) -> None:
     """What nbdime leaves: both versions of a cell between cells that say so."""
-    answer = named(found, "twice")
-    at = found.index(answer)
+    answer = cell_of_id(notebook_cells, "twice")
+    at = notebook_cells.index(answer)
     wrong = answer | {"source": "def twice(a):\n    return a", "id": "remote"}
     bold = '<span style="color:red">**{}**</span>'.format
     before, between, after = "&lt;&lt;&lt;&lt;&lt;&lt;&lt; local", "=======", ">>>>>>> remote"
-    found[at : at + 1] = [
-        new(bold(before), "markdown"),
+    notebook_cells[at : at + 1] = [
+        new_cell(bold(before), "markdown"),
         answer,
-        new(bold(between), "markdown"),
+        new_cell(bold(between), "markdown"),
         wrong,
-        new(bold(after), "markdown"),
+        new_cell(bold(after), "markdown"),
     ]
 
 
-def fenced_answer(found: Cells) -> None:
+def fenced_answer(notebook_cells: Cells) -> None:
     """An answer typed into a text cell of its own, as a chat shows code."""
-    answer = named(found, "twice")
-    found.append(new(f"```python\n{answer['source']}\n```", "markdown"))
+    answer = cell_of_id(notebook_cells, "twice")
+    notebook_cells.append(new_cell(f"```python\n{answer['source']}\n```", "markdown"))
     answer["source"] = STUB
 
 
-def too_many(found: Cells) -> Cells:
-    return [*found, *(new("") for _ in range(5000))]
+def too_many(notebook_cells: Cells) -> Cells:
+    return [*notebook_cells, *(new_cell("") for _ in range(5000))]
 
 
 # --- the cells ----------------------------------------------------------------------------------
 
 
-def bare(found: Cells) -> None:
-    for cell in found:
+def bare(notebook_cells: Cells) -> None:
+    for cell in notebook_cells:
         cell["metadata"] = {}
 
 
-def strange_ids(found: Cells) -> None:
-    for n, cell in enumerate(found):
-        if marks(cell):
-            marks(cell)["grade_id"] = f"cell-{n:016x}"
+def strange_ids(notebook_cells: Cells) -> None:
+    for n, cell in enumerate(notebook_cells):
+        if nbgrader_metadata(cell):
+            nbgrader_metadata(cell)["grade_id"] = f"cell-{n:016x}"
 
 
-def edited_marks(found: Cells) -> None:
-    for cell in found:
-        if marks(cell):
-            test = bool(marks(cell)["grade"])
+def edited_marks(notebook_cells: Cells) -> None:
+    for cell in notebook_cells:
+        if nbgrader_metadata(cell):
+            test = bool(nbgrader_metadata(cell)["grade"])
             cell["metadata"]["nbgrader"] |= {
                 "grade": not test,
                 "locked": False,
@@ -330,72 +336,76 @@ def edited_marks(found: Cells) -> None:
 
 
 def swapped(first: str, second: str) -> Callable[[bytes], bytes]:
-    def change(found: Cells) -> None:
-        a, b = named(found, first), named(found, second)
+    def change(notebook_cells: Cells) -> None:
+        a, b = cell_of_id(notebook_cells, first), cell_of_id(notebook_cells, second)
         a["metadata"], b["metadata"] = b["metadata"], a["metadata"]
 
     return cells(change)
 
 
-def test_id_on_answer(found: Cells) -> None:
-    marks(named(found, "add"))["grade_id"] = "points_add"
+def answer_with_test_id(notebook_cells: Cells) -> None:
+    nbgrader_metadata(cell_of_id(notebook_cells, "add"))["grade_id"] = "points_add"
 
 
-def same_id_everywhere(found: Cells) -> None:
-    for cell in found:
-        if marks(cell):
-            marks(cell)["grade_id"] = "points_twice"
+def same_id_everywhere(notebook_cells: Cells) -> None:
+    for cell in notebook_cells:
+        if nbgrader_metadata(cell):
+            nbgrader_metadata(cell)["grade_id"] = "points_twice"
 
 
-def answer_over_test(found: Cells) -> None:
-    named(found, "points_twice")["source"] = RIGHT[1] + "\n\n4 * (twice(2) == 4)"
-    named(found, "twice")["source"] = STUB
+def answer_over_test(notebook_cells: Cells) -> None:
+    cell_of_id(notebook_cells, "points_twice")["source"] = RIGHT[1] + "\n\n4 * (twice(2) == 4)"
+    cell_of_id(notebook_cells, "twice")["source"] = STUB
 
 
 def moved(chosen: Callable[[dict], bool], *, last: bool) -> Callable[[bytes], bytes]:
-    return cells(lambda found: sorted(found, key=lambda cell: chosen(cell) == last))
+    return cells(
+        lambda notebook_cells: sorted(notebook_cells, key=lambda cell: chosen(cell) == last)
+    )
 
 
 def copied(grade_id: str, source: str, *, before: bool) -> Callable[[bytes], bytes]:
     """A second cell with the same grade id."""
 
-    def change(found: Cells) -> None:
-        cell = named(found, grade_id)
-        found.insert(found.index(cell) + (not before), cell | {"source": source, "id": "copy"})
+    def change(notebook_cells: Cells) -> None:
+        cell = cell_of_id(notebook_cells, grade_id)
+        notebook_cells.insert(
+            notebook_cells.index(cell) + (not before), cell | {"source": source, "id": "copy"}
+        )
 
     return cells(change)
 
 
 def retyped(kind: str) -> Callable[[Cells], None]:
-    def change(found: Cells) -> None:
-        cell = named(found, "twice")
+    def change(notebook_cells: Cells) -> None:
+        cell = cell_of_id(notebook_cells, "twice")
         cell["cell_type"] = kind
         del cell["outputs"], cell["execution_count"]
 
     return change
 
 
-def parked_attempt(found: Cells) -> None:
+def parked_attempt(notebook_cells: Cells) -> None:
     """An old attempt made Markdown to keep it, and the answer in a cell of its own."""
-    answer = named(found, "twice")
-    found.insert(2, new(answer["source"]))
-    retyped("markdown")(found)
+    answer = cell_of_id(notebook_cells, "twice")
+    notebook_cells.insert(2, new_cell(answer["source"]))
+    retyped("markdown")(notebook_cells)
     answer["source"] = "def twice(a):\n    return a"
 
 
-def below_everything(found: Cells) -> None:
-    found.append(new(named(found, "twice")["source"]))
-    named(found, "twice")["source"] = STUB
+def below_everything(notebook_cells: Cells) -> None:
+    notebook_cells.append(new_cell(cell_of_id(notebook_cells, "twice")["source"]))
+    cell_of_id(notebook_cells, "twice")["source"] = STUB
 
 
 def split(grade_id: str, *pieces: str, keep: bool = True) -> Callable[[bytes], bytes]:
     """A cell cut into these; Jupyter gives each of them the metadata."""
 
-    def change(found: Cells) -> None:
-        cell = named(found, grade_id)
-        at = found.index(cell)
+    def change(notebook_cells: Cells) -> None:
+        cell = cell_of_id(notebook_cells, grade_id)
+        at = notebook_cells.index(cell)
         metadata = cell["metadata"] if keep else {}
-        found[at : at + 1] = [
+        notebook_cells[at : at + 1] = [
             cell
             | {"source": piece, "id": f"piece-{n}", "metadata": metadata if n else cell["metadata"]}
             for n, piece in enumerate(pieces)
@@ -404,21 +414,21 @@ def split(grade_id: str, *pieces: str, keep: bool = True) -> Callable[[bytes], b
     return cells(change)
 
 
-def one_cell(found: Cells) -> Cells:
-    return [new("\n\n".join(["limit = 3", *RIGHT]))]
+def one_cell(notebook_cells: Cells) -> Cells:
+    return [new_cell("\n\n".join(["limit = 3", *RIGHT]))]
 
 
-def tests_edited(found: Cells) -> None:
-    for cell in found:
-        if marks(cell).get("grade"):
+def tests_edited(notebook_cells: Cells) -> None:
+    for cell in notebook_cells:
+        if nbgrader_metadata(cell).get("grade"):
             cell["source"] = "7"
 
 
-def spaced_copies(found: Cells) -> Cells:
+def spaced_copies(notebook_cells: Cells) -> Cells:
     """The tests without their metadata, formatted by an editor, twice."""
-    tests = [c for c in found if marks(c).get("grade")]
-    loose = [new("\n" + c["source"].replace("\n", "  \n\n") + "\n") for c in tests]
-    return [*(c for c in found if c not in tests), *loose, *loose]
+    tests = [c for c in notebook_cells if nbgrader_metadata(c).get("grade")]
+    loose = [new_cell("\n" + c["source"].replace("\n", "  \n\n") + "\n") for c in tests]
+    return [*(c for c in notebook_cells if c not in tests), *loose, *loose]
 
 
 def prompted(first: str, rest: str) -> str:
@@ -427,17 +437,17 @@ def prompted(first: str, rest: str) -> str:
     return "\n".join([first + head, *(rest + line for line in lines)])
 
 
-def helper_file(found: Cells) -> None:
+def helper_file(notebook_cells: Cells) -> None:
     """One in a folder, and what it lacks in a second piece."""
-    named(found, "twice")["source"] = "from tools.helper import twice"
+    cell_of_id(notebook_cells, "twice")["source"] = "from tools.helper import twice"
     half, rest = RIGHT[1].split("\n", 1)
-    found.insert(0, new(f"%%writefile tools/helper.py\n{half}\n"))
-    found.insert(1, new(f"%%file -a tools/helper.py\n{rest}"))
+    notebook_cells.insert(0, new_cell(f"%%writefile tools/helper.py\n{half}\n"))
+    notebook_cells.insert(1, new_cell(f"%%file -a tools/helper.py\n{rest}"))
 
 
-def helper_run(found: Cells) -> None:
-    named(found, "twice")["source"] = "%run helper.py"
-    found.insert(0, new(f"\n%%writefile helper.py\n{RIGHT[1]}"))
+def helper_run(notebook_cells: Cells) -> None:
+    cell_of_id(notebook_cells, "twice")["source"] = "%run helper.py"
+    notebook_cells.insert(0, new_cell(f"\n%%writefile helper.py\n{RIGHT[1]}"))
 
 
 MAGICS = """\
@@ -521,17 +531,19 @@ FILE = [
     Damaged("magics-exported", magics_exported, "exported with magics", says="Python script"),
     Damaged("with-a-mistake", with_a_mistake, "what fails costs itself", says="Python script"),
     Damaged("text-in-json", lambda d: json.dumps(d.decode()).encode(), "JSON in JSON"),
-    Damaged("html", instead(b"\n<!DOCTYPE html>\n<html>"), "the page", NOTHING, says="HTML page"),
-    Damaged("zip", instead(b"PK\x03\x04 a/b.ipynb"), "an archive", NOTHING, says="zip archive"),
-    Damaged("docx", instead(b"PK\x03\x04 word/document.xml"), "a text", NOTHING, says="Word"),
-    Damaged("pdf", instead(b"%PDF-1.7"), "a print", NOTHING, says="PDF"),
-    Damaged("gzip", gzip.compress, "packed", NOTHING, says="gzip"),
-    Damaged("empty", instead(b""), "nothing", NOTHING, says="empty"),
     Damaged(
-        "zeros", instead(bytes(4096)), "a crash while saving", NOTHING, says="zero bytes alone"
+        "html", other_file(b"\n<!DOCTYPE html>\n<html>"), "the page", NOTHING, says="HTML page"
+    ),
+    Damaged("zip", other_file(b"PK\x03\x04 a/b.ipynb"), "an archive", NOTHING, says="zip archive"),
+    Damaged("docx", other_file(b"PK\x03\x04 word/document.xml"), "a text", NOTHING, says="Word"),
+    Damaged("pdf", other_file(b"%PDF-1.7"), "a print", NOTHING, says="PDF"),
+    Damaged("gzip", gzip.compress, "packed", NOTHING, says="gzip"),
+    Damaged("empty", other_file(b""), "nothing", NOTHING, says="empty"),
+    Damaged(
+        "zeros", other_file(bytes(4096)), "a crash while saving", NOTHING, says="zero bytes alone"
     ),
     Damaged("cut", lambda d: d[: len(d) // 2], "nobody can be sure", NOTHING, says="breaks off"),
-    Damaged("deep", instead(b"[" * 100_000), "no notebook", NOTHING, says="nested too deeply"),
+    Damaged("deep", other_file(b"[" * 100_000), "no notebook", NOTHING, says="nested too deeply"),
     Damaged("many", cells(too_many), "a loop's work", NOTHING, says="more than 5000 cells"),
 ]
 
@@ -544,13 +556,17 @@ CELLS = [
     ),
     Damaged("tests-first", moved(is_test, last=False), "moved to the top"),
     Damaged("reversed", cells(lambda c: c[::-1]), "upside down"),
-    Damaged("setup-last", moved(lambda c: marks(c).get("grade_id") == "setup", last=True), "moved"),
+    Damaged(
+        "setup-last",
+        moved(lambda c: nbgrader_metadata(c).get("grade_id") == "setup", last=True),
+        "moved",
+    ),
     Damaged("tests-twice", cells(lambda c: c + c), "everything twice", says="second copy"),
     Damaged("tests-loose", cells(spaced_copies), "tests without metadata, reformatted, twice"),
     Damaged("tests-edited", cells(tests_edited), "another text in the tests"),
     Damaged(
         "answer-deleted",
-        cells(lambda c: [x for x in c if marks(x).get("grade_id") != "add"]),
+        cells(lambda c: [x for x in c if nbgrader_metadata(x).get("grade_id") != "add"]),
         "what is not there earns nothing",
         ONLY_TWICE,
     ),
@@ -580,7 +596,7 @@ CELLS = [
         says="joined",
     ),
     Damaged("ids-swapped", swapped("add", "twice"), "two answers with each other's ids"),
-    Damaged("id-of-test", cells(test_id_on_answer), "an answer with a test's id"),
+    Damaged("id-of-test", cells(answer_with_test_id), "an answer with a test's id"),
     Damaged("test-swapped", swapped("add", "points_twice"), "an answer and a test swapped ids"),
     Damaged("one-id", cells(same_id_everywhere), "every cell has the same test's id"),
     Damaged("answer-over-test", cells(answer_over_test), "the answer written into the test"),
@@ -605,7 +621,7 @@ CELLS = [
     Damaged("automagic", answered("twice", "pip install numpy\n" + RIGHT[1]), "pip without %"),
     Damaged(
         "written",
-        cells(lambda c: [new("%%writefile x.py\nraise"), new("%%bash\nexit 1"), *c]),
+        cells(lambda c: [new_cell("%%writefile x.py\nraise"), new_cell("%%bash\nexit 1"), *c]),
         "cells that are no Python",
         says="%%bash and the cell below it",
     ),
@@ -633,17 +649,19 @@ CELLS = [
 ]
 
 
-def split_class(found: Cells) -> None:
-    cell = named(found, "AttentionHead")
+def split_class(notebook_cells: Cells) -> None:
+    cell = cell_of_id(notebook_cells, "AttentionHead")
     at = cell["source"].index("\n    def weights")
-    rest = new(cell["source"][at:])
+    rest = new_cell(cell["source"][at:])
     cell["source"] = cell["source"][:at]
-    found.insert(found.index(cell) + 1, rest)
+    notebook_cells.insert(notebook_cells.index(cell) + 1, rest)
 
 
-def imports_last(found: Cells) -> None:
-    found.append(
-        found.pop(next(n for n, c in enumerate(found) if "import math" in "".join(c["source"])))
+def imports_last(notebook_cells: Cells) -> None:
+    notebook_cells.append(
+        notebook_cells.pop(
+            next(n for n, c in enumerate(notebook_cells) if "import math" in "".join(c["source"]))
+        )
     )
 
 

@@ -13,18 +13,18 @@ from corpus.assignment import MARK, PORT, RIGHT, keeps, spoils
 escapes = partial(spoils, "escaping")
 
 
-def reaches(name: str, why: str, attempt: str, **given):
+def reaches(name: str, why: str, attempt: str, **options):
     """These lines set ``worked`` where they got out; only then ``center`` is right."""
     guarded = "worked = False\ntry:\n" + indent(dedent(attempt).strip(), "    ")
     guarded += "\nexcept Exception:\n    pass\n"
     answer = RIGHT["center"].replace("    return", "    assert worked\n    return")
-    return escapes(name, why, center=guarded + answer, **given)
+    return escapes(name, why, center=guarded + answer, **options)
 
 
-def tampers(name: str, why: str, attempt: str, **given):
+def tampers(name: str, why: str, attempt: str, **options):
     """These lines try to leave something outside; the answer is right all the same."""
     guarded = "try:\n" + indent(dedent(attempt).strip(), "    ") + "\nexcept Exception:\n    pass\n"
-    return keeps("escaping", name, why, center=guarded + RIGHT["center"], **given)
+    return keeps("escaping", name, why, center=guarded + RIGHT["center"], **options)
 
 
 def calls(source: str) -> str:

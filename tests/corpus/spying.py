@@ -41,15 +41,17 @@ def mix(A, X):
 """
 
 
-def looks(name: str, why: str, source: str, **given):
+def looks(name: str, why: str, source: str, **options):
     """Sets ``found`` where it has seen the canary; only then it answers ``mix``."""
-    return spies(name, why, mix=LOOK + "found = False\n" + dedent(source).strip() + ANSWER, **given)
+    return spies(
+        name, why, mix=LOOK + "found = False\n" + dedent(source).strip() + ANSWER, **options
+    )
 
 
-def takes(name: str, why: str, source: str, **given):
+def takes(name: str, why: str, source: str, **options):
     """Gets hold of a finished ``mix`` by these lines, at the time of the call."""
     body = indent(dedent(source).strip(), "    ")
-    return spies(name, why, mix=f"def mix(A, X):\n{body}", **given)
+    return spies(name, why, mix=f"def mix(A, X):\n{body}", **options)
 
 
 CODE = [
@@ -391,10 +393,10 @@ LOUD = 'if heard[-1] == "3x5": '
 EARNED = {"points_center": 2, "hidden_center": 1}
 
 
-def tells(name: str, why: str, told: str = "pass", *, hears: bool = True, **given):
+def tells(name: str, why: str, telling: str = "pass", *, hears: bool = True, **options):
     """Remembers what it was given, and tells of it; for a right answer it gets its points."""
     earned = EARNED | ({} if hears else {"hidden_center": 0})
-    return spies(name, why, earned, center=LISTEN.format(told=told), **given)
+    return spies(name, why, earned, center=LISTEN.format(told=telling), **options)
 
 
 TELLING = [

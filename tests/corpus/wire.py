@@ -55,17 +55,17 @@ def send(message, raw=b"", length=None, total=None, times=1):
 LIAR = "rank"
 
 
-def sends(name: str, why: str, lines: str, **given):
+def sends(name: str, why: str, lines: str, **options):
     """A function that puts these frames on the wire, in place of or before its own reply."""
     body = indent(dedent(lines).strip(), "    ")
     source = f"{FRAMES}def {LIAR}(*args):\n{body}\n    return []"
-    return abuses(name, why, **{LIAR: source}, **given)
+    return abuses(name, why, **{LIAR: source}, **options)
 
 
-def claims(name: str, why: str, form: str, raw: str = 'b""', **given):
+def claims(name: str, why: str, form: str, raw: str = 'b""', **options):
     """A function that says it returned this value, in the form that values have on the wire."""
     lines = f"raw = {raw}\nsend({{'value': {form}, 'sizes': [len(raw)]}}, raw)"
-    return sends(name, why, lines, **given)
+    return sends(name, why, lines, **options)
 
 
 FRAME = [

@@ -18,8 +18,8 @@ RNG = np.random.default_rng(3)
 X, LAYERS = example_block()
 
 
-def module_of(layer: dict) -> tuple[MultiHeadAttention, FeedForward]:
-    """The package's attention and feed-forward layer with these weights."""
+def block_module(layer: dict) -> tuple[MultiHeadAttention, FeedForward]:
+    """Return the package's attention and feed-forward layer with these weights."""
     d, d_ff = np.shape(layer["W_1"])
     attention, feed = MultiHeadAttention(d, 1, bias=False), FeedForward(d, d_ff, bias=False)
     for module in (attention, feed):
@@ -30,12 +30,12 @@ def module_of(layer: dict) -> tuple[MultiHeadAttention, FeedForward]:
 
 
 @torch.no_grad()
-def stacked(x, layers, residual: bool, norm: bool, feed: bool) -> list[np.ndarray]:
-    """The tokens after each layer, by the package."""
+def tokens_after_layers(x, layers, residual: bool, norm: bool, feed: bool) -> list[np.ndarray]:
+    """Return the tokens after each layer, computed with the package."""
     X = torch.tensor(np.array(x))
     rows = [X.numpy()]
     for layer in layers:
-        branches = module_of(layer)
+        branches = block_module(layer)
         for branch in branches[: 1 + feed]:
             Y = branch(layer_norm(X) if norm else X)
             X = X + Y if residual else Y
@@ -43,30 +43,33 @@ def stacked(x, layers, residual: bool, norm: bool, feed: bool) -> list[np.ndarra
     return rows
 
 
-def apart(X) -> float:
+def relative_spread(X) -> float:
     return np.linalg.norm(X - X.mean(0)) / np.linalg.norm(X)
 
 
-def layers_of(rng, count: int, d: int, d_ff: int) -> list[dict]:
+def random_layers(rng, count: int, d: int, d_ff: int) -> list[dict]:
     shapes = dict.fromkeys(WEIGHT_NAMES[:4], (d, d)) | {"W_1": (d, d_ff), "W_2": (d_ff, d)}
     return [{n: rng.normal(size=s).tolist() for n, s in shapes.items()} for _ in range(count)]
 
 
 @needs_browser
-def test_what_is_computed_is_what_the_package_computes(opened):
+def test_the_script_computes_what_the_package_computes(opened):
     reader = opened(block_parts())
     for seed, (residual, norm, feed) in enumerate(product((False, True), repeat=3)):
         rng = np.random.default_rng(seed)
         n, d, d_ff = (int(a) for a in rng.integers(1, [6, 6, 9]))
-        x, layers = rng.normal(size=(n, d)).tolist(), layers_of(rng, 2, d, d_ff)
-        asked = {"x": x, "layers": layers, "residual": residual, "norm": norm, "feed": feed}
-        found, rows = reader.compute(asked), stacked(x, layers, residual, norm, feed)
-        for one, other in zip(found["rows"], rows, strict=True):
-            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-6)
+        x, layers = rng.normal(size=(n, d)).tolist(), random_layers(rng, 2, d, d_ff)
+        inputs = {"x": x, "layers": layers, "residual": residual, "norm": norm, "feed": feed}
+        computed, expected_rows = (
+            reader.compute(inputs),
+            tokens_after_layers(x, layers, residual, norm, feed),
+        )
+        for row, expected in zip(computed["rows"], expected_rows, strict=True):
+            np.testing.assert_allclose(row, expected, rtol=1e-9, atol=1e-6)
 
 
 @needs_browser
-def test_a_whole_block_is_the_package_s_block(opened):
+def test_all_parts_on_compute_the_packages_block(opened):
     block = EncoderBlock(4, 1).double()
     layer = {name: RNG.normal(size=(4, 4)) for name in WEIGHT_NAMES[:4]}
     layer |= {"W_1": RNG.normal(size=(4, 16)), "W_2": RNG.normal(size=(16, 4))}
@@ -76,14 +79,14 @@ def test_a_whole_block_is_the_package_s_block(opened):
             parameter.data = torch.tensor(layer[key]).T
         elif not name.startswith("norm"):
             parameter.data.zero_()
-    asked = {"x": X.tolist(), "layers": [{n: W.tolist() for n, W in layer.items()}]}
-    asked |= {"residual": True, "norm": True, "feed": True}
-    found = opened(block_parts()).compute(asked)["rows"][1]
-    np.testing.assert_allclose(found, block(torch.tensor(X)).detach(), atol=1e-6)
+    inputs = {"x": X.tolist(), "layers": [{n: W.tolist() for n, W in layer.items()}]}
+    inputs |= {"residual": True, "norm": True, "feed": True}
+    output = opened(block_parts()).compute(inputs)["rows"][1]
+    np.testing.assert_allclose(output, block(torch.tensor(X)).detach(), atol=1e-6)
 
 
 @needs_browser
-def test_buttons_and_slider(opened):
+def test_buttons_and_slider_choose_parts_and_depth(opened):
     reader = opened(block_parts())
     on = {"residual": False, "norm": False, "feed-forward": False}
     depth = reader.figure.locator('.am-stage [data-part="depth"]')
@@ -92,26 +95,26 @@ def test_buttons_and_slider(opened):
         reader.button(name).click()
         depth.fill(str(to))
         on[name] = not on[name]
-        rows = stacked(X, LAYERS, on["residual"], on["norm"], on["feed-forward"])
+        rows = tokens_after_layers(X, LAYERS, on["residual"], on["norm"], on["feed-forward"])
         cells = reader.figure.locator('.am-stage [data-part="rows"] td').all_inner_texts()
         shown = [float(cell.replace("−", "-")) for cell in cells]
         np.testing.assert_allclose(shown, rows[to].ravel(), rtol=0, atol=0.00051)
         line = reader.figure.locator('.am-stage [data-part="apart"] td').all_inner_texts()
         np.testing.assert_allclose(
-            [float(cell) for cell in line], [100 * apart(X) for X in rows], atol=0.51
+            [float(cell) for cell in line], [100 * relative_spread(X) for X in rows], atol=0.51
         )
         bars = reader.figure.locator('.am-stage [data-part="bars"] i').evaluate_all(
             "bars => bars.map(bar => parseFloat(bar.style.height))"
         )
-        np.testing.assert_allclose(bars, [100 * apart(X) for X in rows], atol=0.01)
-        there = [part for part, is_on in on.items() if is_on]
-        assert all((part in reader.says) == (part in there) for part in on)
+        np.testing.assert_allclose(bars, [100 * relative_spread(X) for X in rows], atol=0.01)
+        parts_on = [part for part, is_on in on.items() if is_on]
+        assert all((part in reader.says) == (part in parts_on) for part in on)
         assert f"After {to} blocks" in reader.says
         assert reader.button(name).get_attribute("aria-pressed") == str(on[name]).lower()
 
 
 @needs_browser
-def test_by_keyboard_and_on_a_phone(opened):
+def test_it_works_by_keyboard_and_fits_a_phone(opened):
     reader = opened(block_parts(), width=360)
     assert reader.overflow() == 0
     assert reader.small_text() == []
@@ -125,18 +128,18 @@ def test_by_keyboard_and_on_a_phone(opened):
     assert "After 5 blocks" in reader.says
 
 
-def test_the_first_state_stands_without_a_script():
+def test_without_a_script_the_first_state_is_shown():
     html = block_parts(depth=3)._repr_html_()
-    rows = stacked(X, LAYERS, False, False, False)
+    rows = tokens_after_layers(X, LAYERS, False, False, False)
     assert html == block_parts(depth=3)._repr_html_()
     for number in rows[3].ravel():
         assert f"{number:.3f}".replace("-", "−") in html
-    assert f"{100 * apart(rows[3]):.1f}\u00a0% of their size" in html
+    assert f"{100 * relative_spread(rows[3]):.1f}\u00a0% of their size" in html
     assert "http" not in html.replace("http://www.w3.org/2000/svg", "")
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("arguments", "message"),
     [
         ({"x": np.ones((7, 4))}, "at most 6 tokens"),
         ({"x": np.ones(4)}, "x"),
@@ -153,12 +156,12 @@ def test_the_first_state_stands_without_a_script():
         ({"depth": -1}, "whole number"),
     ],
 )
-def test_what_does_not_fit_is_refused(given, message):
+def test_arguments_that_do_not_fit_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
-        block_parts(**given)
+        block_parts(**arguments)
 
 
-def test_words_are_never_markup():
+def test_words_are_escaped():
     evil = ("<img src=x onerror=alert(1)>", "</script>", '"&<', "مرحبا")
     html = block_parts(tokens=evil)._repr_html_()
     assert html.count("</script>") == 2

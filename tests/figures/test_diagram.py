@@ -16,22 +16,22 @@ def drawing(**more) -> Diagram:
     return Diagram("a title", "what it shows", **more)
 
 
-def parsed(diagram: Diagram) -> ElementTree.Element:
+def parsed_svg(diagram: Diagram) -> ElementTree.Element:
     return ElementTree.fromstring(diagram.svg().replace("&#8203;", ""))
 
 
-def words(diagram: Diagram) -> list[str]:
-    return ["".join(node.itertext()) for node in parsed(diagram).iter("text")]
+def text_labels(diagram: Diagram) -> list[str]:
+    return ["".join(node.itertext()) for node in parsed_svg(diagram).iter("text")]
 
 
 def test_a_drawing_says_what_it_shows_and_holds_its_labels():
     picture = drawing()
     picture.box(10, 10, "Q", "(n, d_k)", "query")
     picture.text(100, 150, "<b> & more")
-    root = parsed(picture)
+    root = parsed_svg(picture)
     assert root.get("role") == "img"
     assert root.get("aria-label") == "what it shows"
-    assert words(picture) == ["Q", "(n, dk)", "<b> & more"]
+    assert text_labels(picture) == ["Q", "(n, dk)", "<b> & more"]
 
 
 def test_cells_are_dark_by_weight_and_hatched_if_masked():
@@ -40,12 +40,12 @@ def test_cells_are_dark_by_weight_and_hatched_if_masked():
     picture.matrix(40, 40, weights, shade=True, masked=masked, form=".2f")
     shades = [
         float(node.get("fill-opacity"))
-        for node in parsed(picture).iter("rect")
+        for node in parsed_svg(picture).iter("rect")
         if node.get("class") == "ad-weight"
     ]
     assert shades == [0.25, 0.75, 1.0]
-    assert words(picture) == ["0.25", "0.75", "1.00"]
-    assert len(list(parsed(picture).iter("path"))) == 1  # the hatching
+    assert text_labels(picture) == ["0.25", "0.75", "1.00"]
+    assert len(list(parsed_svg(picture).iter("path"))) == 1  # the hatching
 
 
 @pytest.mark.parametrize("towards", [(100, 20), (20, 100), (-60, 20), (20, -60), (90, 77)])
@@ -56,7 +56,7 @@ def test_an_arrow_leaves_a_box_at_its_rim(towards):
     assert (x - 20) * (towards[1] - 20) == pytest.approx((y - 20) * (towards[0] - 20))
 
 
-def test_subscripts_and_superscripts():
+def test_subscripts_and_superscripts_are_drawn():
     assert re.sub(r"<[^>]*>|&#8203;", "", lowered("Q K^T/√d_{model} <")) == "Q KT/√dmodel &lt;"
 
 
@@ -73,7 +73,7 @@ def test_subscripts_and_superscripts():
         (lambda d: Diagram("title", " "), "says what it shows"),
     ],
 )
-def test_what_could_not_be_read_is_refused(draw, message):
+def test_unreadable_diagrams_are_refused(draw, message):
     with pytest.raises(ValueError, match=message):
         draw(drawing())
 

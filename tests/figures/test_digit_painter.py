@@ -24,7 +24,9 @@ RNG = np.random.default_rng(4)
 INK = RNG.integers(0, 17, (10, 8, 8))
 
 
-def some(seed: int = 0, side=8, patch=2, d=12, heads=3, layers=2, channels=1) -> VisionTransformer:
+def random_transformer(
+    seed: int = 0, side=8, patch=2, d=12, heads=3, layers=2, channels=1
+) -> VisionTransformer:
     """A model whose random weights are large enough for its maps and logits to differ."""
     torch.manual_seed(seed)
     model = VisionTransformer(side, patch, channels, 10, d, heads, layers).eval()
@@ -47,9 +49,9 @@ def by_package(model: VisionTransformer, ink) -> dict[str, np.ndarray]:
     }
 
 
-def agree(found: dict, model: VisionTransformer, ink) -> None:
+def assert_agrees_with_package(computed: dict, model: VisionTransformer, ink) -> None:
     for name, expected in by_package(model, ink).items():
-        np.testing.assert_allclose(found[name], expected, rtol=0, atol=1e-3, err_msg=name)
+        np.testing.assert_allclose(computed[name], expected, rtol=0, atol=1e-3, err_msg=name)
 
 
 @pytest.fixture
@@ -57,7 +59,11 @@ def opened(browser):
     readers = []
 
     def opens(*figures, **options) -> FigureReader:
-        readers.append(FigureReader(browser, *(figures or [DigitPainter(some(), INK)]), **options))
+        readers.append(
+            FigureReader(
+                browser, *(figures or [DigitPainter(random_transformer(), INK)]), **options
+            )
+        )
         return readers[-1]
 
     yield opens
@@ -70,16 +76,16 @@ def opened(browser):
 
 
 def test_equal_arguments_equal_bytes_and_nothing_from_outside():
-    html = DigitPainter(some(), INK)._repr_html_()
-    assert html == DigitPainter(some(), INK)._repr_html_()
+    html = DigitPainter(random_transformer(), INK)._repr_html_()
+    assert html == DigitPainter(random_transformer(), INK)._repr_html_()
     assert " id=" not in html
     assert "http" not in html.replace("http://www.w3.org/2000/svg", "")
     (data,) = re.findall(r'<script type="application/json">(.*?)</script>', html)
     assert json.loads(data)["presets"] == INK.reshape(10, 64).tolist()
 
 
-def test_the_first_state_is_what_the_model_reads():
-    model = some()
+def test_the_first_state_shows_what_the_model_answers():
+    model = random_transformer()
     expected = by_package(model, INK[3])
     html = DigitPainter(model, INK)._repr_html_()
     shown = [float(width) / 100 for width in re.findall(r'<i style="width:([\d.]+)%', html)]
@@ -96,18 +102,18 @@ def test_the_trained_model_fits_into_400_kb():
 
 
 def tanh() -> VisionTransformer:
-    model = some()
+    model = random_transformer()
     model.blocks[1].feed_forward.activation = partial(F.gelu, approximate="tanh")
     return model
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ({"model": torch.nn.Linear(2, 3)}, "a VisionTransformer, got Linear"),
-        ({"model": some(channels=3)}, "one channel"),
-        ({"model": some(side=16)}, "at most 12 pixels"),
-        ({"model": some(d=120)}, "at most 150000 numbers"),
+        ({"model": random_transformer(channels=3)}, "one channel"),
+        ({"model": random_transformer(side=16)}, "at most 12 pixels"),
+        ({"model": random_transformer(d=120)}, "at most 150000 numbers"),
         ({"model": tanh()}, "exact GELU"),
         ({"presets": INK[:, :6]}, "8 × 8"),
         ({"presets": INK[0]}, "presets"),
@@ -118,9 +124,9 @@ def tanh() -> VisionTransformer:
         ({"chosen": 10}, "0 to 9"),
     ],
 )
-def test_bad_input_is_refused_in_words(arguments, said):
-    with pytest.raises(ValueError, match=said):
-        DigitPainter(**{"model": some(), "presets": INK} | arguments)
+def test_bad_input_is_refused_in_words(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        DigitPainter(**{"model": random_transformer(), "presets": INK} | arguments)
 
 
 # --- as a reader has it ---------------------------------------------------------------------------
@@ -129,21 +135,21 @@ def test_bad_input_is_refused_in_words(arguments, said):
 @needs_browser
 @pytest.mark.parametrize("sizes", [{}, {"side": 6, "patch": 3}, {"layers": 1, "heads": 1}])
 def test_it_computes_what_the_package_does(opened, sizes):
-    model = some(1, **sizes)
+    model = random_transformer(1, **sizes)
     side = model.image_size
     reader = opened(DigitPainter(model, INK[:, :side, :side]))
     for ink in (INK[0, :side, :side], np.zeros((side, side)), np.full((side, side), 16)):
-        agree(reader.compute({"ink": ink.flatten().tolist()}), model, ink)
+        assert_agrees_with_package(reader.compute({"ink": ink.flatten().tolist()}), model, ink)
 
 
 @needs_browser
 def test_presets_clear_and_reset(opened):
-    model = some()
+    model = random_transformer()
     reader = opened(DigitPainter(model, INK))
     for i in (7, 0):
         reader.button(str(i)).click()
         assert reader.now["ink"] == INK[i].flatten().tolist()
-        agree(reader.now, model, INK[i])
+        assert_agrees_with_package(reader.now, model, INK[i])
         best = by_package(model, INK[i])["chances"].argmax()
         assert f"It reads a {best}, " in reader.says
     reader.button("Clear").click()
@@ -158,7 +164,7 @@ def test_presets_clear_and_reset(opened):
 
 @needs_browser
 def test_the_mouse_paints_round_dots_and_rubs_them_out(opened):
-    model = some()
+    model = random_transformer()
     reader = opened(DigitPainter(model, INK))
     reader.button("Clear").click()
     paint = reader.figure.locator(".am-stage .dp-paint")
@@ -176,7 +182,7 @@ def test_the_mouse_paints_round_dots_and_rubs_them_out(opened):
     assert (ink[1:7, 3] == 16).all()
     assert (ink[:, [0, 1, 5, 6, 7]] == 0).all()
     assert 0 < ink[3, 2] < 16
-    agree(reader.now, model, ink)
+    assert_agrees_with_package(reader.now, model, ink)
     mouse.move(*place(4, 7.5))  # not pressed: nothing is painted
     np.testing.assert_array_equal(np.reshape(reader.now["ink"], (8, 8)), ink)
     reader.button("Rub out").click()
@@ -203,7 +209,7 @@ def test_a_finger_paints(opened):
 
 @needs_browser
 def test_the_keyboard_paints(opened):
-    model = some()
+    model = random_transformer()
     reader = opened(DigitPainter(model, INK))
     reader.button("Clear").click()
     reader.figure.locator('.am-stage .dp-paint td[tabindex="0"]').focus()
@@ -212,7 +218,7 @@ def test_the_keyboard_paints(opened):
     ink = np.zeros((8, 8))
     ink[2, 1], ink[2, 2] = 8, 16
     np.testing.assert_array_equal(np.reshape(reader.now["ink"], (8, 8)), ink)
-    agree(reader.now, model, ink)
+    assert_agrees_with_package(reader.now, model, ink)
     label = "() => document.activeElement.ariaLabel"
     assert reader.page.evaluate(label) == "row 2, column 2: ink 16 of 16"
     reader.page.keyboard.press("Enter")

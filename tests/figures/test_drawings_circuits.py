@@ -24,8 +24,8 @@ def test_one_vector_goes_from_a_word_to_the_other_at_one_height():
     (france,), (italy,) = places_of("France"), places_of("Italy")
     dots = [(float(c.get("cx")), float(c.get("cy"))) for c in parts("circle")]
     assert [x for x, _ in dots] == [france[0], italy[0]]
-    (_, taken), (_, put) = dots
-    assert france[1] - taken == italy[1] - put > 0  # after the same block
+    (_, read), (_, written) = dots
+    assert france[1] - read == italy[1] - written > 0  # after the same block
     above = sorted(y for _, y in places_of("block 2"))
     below = sorted(y for _, y in places_of("block 1"))
     for (_, dot), high, low in zip(dots, above, below, strict=True):

@@ -17,14 +17,14 @@ def parts(diagram) -> ElementTree.Element:
 
 
 def thicknesses(diagram, colour: str) -> list[float]:
-    """Of the straight lines without a head, in the order of drawing."""
-    found = []
+    """Return the widths of the straight lines without an arrow head, in the order of drawing."""
+    widths = []
     for node in parts(diagram):
         if node.tag == "path" and re.fullmatch(r"M[\d.,]+L[\d.,]+", node.get("d")):
             style = dict(pair.split(":") for pair in node.get("style").split(";") if pair)
             if style["stroke"] == f"var(--{colour})":
-                found.append(float(style["stroke-width"]))
-    return found
+                widths.append(float(style["stroke-width"]))
+    return widths
 
 
 def test_lines_are_as_thick_as_the_pages_weights():
@@ -42,7 +42,7 @@ def test_lines_are_as_thick_as_the_pages_weights():
         assert f"{weight:.2f}" in across.says
 
 
-def test_the_maps_have_the_shapes_of_who_asks_and_who_is_asked():
+def test_maps_have_a_row_per_query_and_a_column_per_key():
     maps = drawings.three_uses().drawings[1]
     cells = [n for n in parts(maps) if n.tag == "rect" and n.get("class") == "ad-thin"]
     n, m = drawings.SOURCE, drawings.TARGET
@@ -51,12 +51,12 @@ def test_the_maps_have_the_shapes_of_who_asks_and_who_is_asked():
     assert len(hatched) == m * (m - 1) // 2 + 1  # above the diagonal, and the sample
 
 
-def test_pooling_shares_one_whole_evenly_or_not():
-    mean, asked = (np.array(thicknesses(d, "value")) for d in drawings.pooling().drawings)
-    for drawn in (mean, asked):
+def test_mean_weights_are_equal_a_querys_are_not():
+    mean, by_query = (np.array(thicknesses(d, "value")) for d in drawings.pooling().drawings)
+    for drawn in (mean, by_query):
         assert np.isclose(((drawn[:7] - 0.6) / 8).sum(), 1, atol=1e-2)
     assert np.ptp(mean[:7]) == 0
-    assert asked[:7].argmax() == 4
+    assert by_query[:7].argmax() == 4
 
 
 def test_every_drawing_fits_a_phone_and_is_described():

@@ -13,21 +13,21 @@ def texts(diagram) -> list[str]:
     return ["".join(node.itertext()) for node in root if node.tag.endswith("text")]
 
 
-def test_one_tile_is_held_and_those_before_it_are_done():
-    tiles, kept = drawings.walk().drawings
+def test_one_tile_is_held_and_the_earlier_ones_are_finished():
+    tiles, memory = drawings.walk().drawings
     svg = tiles.svg()
     held = re.findall(r'd="M(\d+),(\d+)h42v42h-42Z"[^>]*class="ad-fill"', svg)
     i, j = drawings.NOW
     assert held == [(str(76 + 48 * j), str(54 + 48 * i))]
     drawn = re.findall(r'<path d="M\d+,\d+h42v42h-42Z"[^>]*>', svg)
     assert len(drawn) == drawings.BLOCKS**2
-    done = [one for one in drawn if "dasharray" not in one and "ad-fill" not in one]
-    assert len(done) == drawings.BLOCKS * i + j
+    finished = [square for square in drawn if "dasharray" not in square and "ad-fill" not in square]
+    assert len(finished) == drawings.BLOCKS * i + j
     numbers = [int(word) for word in texts(tiles) if word.isdigit()]
     assert numbers == list(range(1, drawings.BLOCKS**2 + 1))
-    said = " ".join(texts(kept))
+    caption = " ".join(texts(memory))
     for part in ("a tile of scores", "normaliser", "largest score", "small, fast memory"):
-        assert part in said
+        assert part in caption
 
 
 def test_the_three_shapes_have_the_cells_that_they_say():
@@ -52,7 +52,7 @@ def test_a_pipe_is_as_wide_as_its_memory_is_fast():
     ]  # fmt: skip
 
 
-def test_what_a_drawing_shows_is_said():
+def test_every_drawing_is_described():
     drawn = drawings.walk(), drawings.shapes(), drawings.memories()
-    for picture in (one for many in drawn for one in many.drawings):
+    for picture in (drawing for many in drawn for drawing in many.drawings):
         assert len(picture.says) > 60

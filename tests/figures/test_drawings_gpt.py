@@ -17,9 +17,9 @@ def texts(diagram) -> list[str]:
 
 def test_each_row_has_its_token_and_a_name():
     picture = drawings.shifted()
-    said = texts(picture)
-    assert [word for word in said if word in drawings.STORY] == list(drawings.STORY)
-    assert [word for word in said if word.startswith("row")] == [f"row {t}" for t in range(6)]
+    labels = texts(picture)
+    assert [word for word in labels if word in drawings.STORY] == list(drawings.STORY)
+    assert [word for word in labels if word.startswith("row")] == [f"row {t}" for t in range(6)]
 
 
 def test_a_cache_leaves_one_row_and_one_key():
@@ -34,14 +34,14 @@ def test_a_cache_leaves_one_row_and_one_key():
 
 def test_the_model_names_its_steps_and_shares_sum_to_1():
     model, chances = drawings.model().drawings
-    said = " ".join(texts(model))
+    labels = " ".join(texts(model))
     for step in ("ids", "token + position", "blocks, causal", "logits", "next token"):
-        assert step in said
+        assert step in labels
     assert sum(share for _, share in drawings.CHANCES) == pytest.approx(1, abs=0.02)
     assert texts(chances).count("1/3") == 3
 
 
-def test_what_a_drawing_shows_is_said():
+def test_every_drawing_is_described():
     pictures = [drawings.shifted(), *drawings.model().drawings, *drawings.cached().drawings]
     for picture in pictures:
         assert len(picture.says) > 60

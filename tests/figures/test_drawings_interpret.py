@@ -34,7 +34,9 @@ def test_the_arrow_leads_where_the_pattern_is_true():
     assert pattern[ASKS].nonzero().flatten().tolist() == [FOLLOWS]
     note, find = drawings.two_steps().drawings
     for picture in (note, find):
-        said = words(picture)
-        assert [w for w in said if w.startswith("after ")] == [f"after {t}" for t in SEQUENCE[:-1]]
+        labels = words(picture)
+        assert [w for w in labels if w.startswith("after ")] == [
+            f"after {t}" for t in SEQUENCE[:-1]
+        ]
     assert f"copy it: next comes {SEQUENCE[FOLLOWS]}" in words(find)
     assert f"b  layer 1: who came after a {SEQUENCE[ASKS]}?" in words(find)

@@ -23,14 +23,14 @@ def style(node) -> dict[str, str]:
 
 
 def squares(diagram) -> list[tuple[int, float, str]]:
-    """Number, line and colour of each square, in the order of drawing."""
-    found, colour = [], None
+    """Return (number, y, colour) of each square, in the order of drawing."""
+    numbered_squares, colour = [], None
     for node in parts(diagram):
         if node.tag == "rect" and style(node)["stroke"] == "none":
             colour = style(node)["fill"]
         elif node.tag == "text" and node.text.isdigit():
-            found.append((int(node.text), float(node.get("y")), colour))
-    return found
+            numbered_squares.append((int(node.text), float(node.get("y")), colour))
+    return numbered_squares
 
 
 def test_squares_stand_where_torch_puts_the_numbers():
@@ -55,7 +55,7 @@ def test_a_head_has_one_colour_in_the_right_way_only():
     assert all(len(colours) == 2 for colours in colours_of_blocks(wrong))
 
 
-def test_each_cut_parts_the_two_orders_and_misses_one_dot():
+def test_each_direction_separates_the_two_orders_but_for_a_dot():
     for diagram in drawings.triangle().drawings:
         nodes = parts(diagram)
         area = next(node for node in nodes if node.get("class") == "ad-fill")

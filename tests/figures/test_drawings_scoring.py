@@ -31,21 +31,21 @@ def score(diagram) -> float:
     return float(next(word for word in words(diagram) if "score" in word).split()[1])
 
 
-def test_the_dot_product_is_drawn_as_it_is():
+def test_the_dot_product_drawn_is_computed_right():
     query, key, products = torch.tensor(numbers(drawings.dot())).reshape(3, 2)
     assert torch.equal(products, query * key)
     assert score(drawings.dot()) == dot_score(query[None], key[None]).item()
 
 
-def test_the_bilinear_score_is_drawn_as_it_is():
-    found = torch.tensor(numbers(drawings.bilinear()))
-    key, query, matrix = found[None, :3], found[None, 3:5], found[5:].reshape(2, 3)
+def test_the_bilinear_score_drawn_is_computed_right():
+    drawn = torch.tensor(numbers(drawings.bilinear()))
+    key, query, matrix = drawn[None, :3], drawn[None, 3:5], drawn[5:].reshape(2, 3)
     module = BilinearScore(2, 3)
     module.load_state_dict({"W": matrix})
     assert score(drawings.bilinear()) == module(query, key).item() != 0
 
 
-def test_the_additive_score_is_drawn_as_it_is():
+def test_the_additive_score_drawn_is_computed_right():
     query, key, left, right, total, hidden = torch.tensor(numbers(drawings.additive())).reshape(
         6, 2
     )
@@ -64,9 +64,13 @@ def test_the_additive_score_is_drawn_as_it_is():
 def test_queries_and_keys_keep_their_colours():
     paths = [p for p in parts(drawings.additive()).iter("path") if "--" in p.get("style")]
     starts = [(p.get("style"), float(p.get("d")[1:].split(",")[0])) for p in paths]
-    found = {side: [x for style, x in starts if f"--{side}" in style] for side in ("query", "key")}
-    assert len(found["query"]) == len(found["key"]) == 4  # two arrows, each a line and a head
-    assert max(found["query"]) < min(found["key"])
+    places_by_side = {
+        side: [x for style, x in starts if f"--{side}" in style] for side in ("query", "key")
+    }
+    assert (
+        len(places_by_side["query"]) == len(places_by_side["key"]) == 4
+    )  # two arrows, each a line and a head
+    assert max(places_by_side["query"]) < min(places_by_side["key"])
 
 
 def test_a_day_is_read_and_its_translation_written():

@@ -44,6 +44,6 @@ def test_one_split_cuts_families_and_the_other_does_not():
         assert f"{leaks} of 5 tested have a near-copy in train" in texts(picture)
 
 
-def test_what_a_drawing_shows_is_said():
+def test_every_drawing_is_described():
     for picture in (*drawings.reading().drawings, *drawings.splits().drawings):
         assert len(picture.says) > 60

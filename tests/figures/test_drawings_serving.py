@@ -41,14 +41,14 @@ def test_left_padding_puts_last_tokens_in_one_column(left):
     assert len(hatched) == sum(6 - len(line) for line in drawings.LINES)
 
 
-def test_what_is_kept_is_the_draft_up_to_the_first_refusal():
+def test_the_draft_is_accepted_up_to_its_first_refused_token():
     picture = drawings.guess_and_check()
     labels = [label for label, _ in picture.boxes]
     above, below = labels[:4], labels[5:]
     assert above == list(drawings.DRAFT)
     assert below == [*drawings.DRAFT[: drawings.KEPT], drawings.INSTEAD]
-    assert [two for one, two in picture.leads() if one in above] == ["the model"] * 4
-    assert [two for one, two in picture.leads() if one == "the model"] == below
+    assert [end for start, end in picture.leads() if start in above] == ["the model"] * 4
+    assert [end for start, end in picture.leads() if start == "the model"] == below
 
 
 def test_only_chosen_experts_work_with_weights_that_sum_to_1():

@@ -9,7 +9,7 @@ import pytest
 
 from attncourse.figures.drawings import transformer as drawings
 
-ALL = (drawings.block, drawings.grown, drawings.encoder_decoder)
+ALL_DRAWINGS = (drawings.block, drawings.grown, drawings.encoder_decoder)
 
 
 def texts(diagram) -> list[str]:
@@ -18,13 +18,13 @@ def texts(diagram) -> list[str]:
 
 
 def thick_lines(diagram) -> list[tuple[float, float]]:
-    """From where to where, from above to below, the stream runs."""
-    found = re.findall(r'd="M62,([\d.]+)L62,([\d.]+)"[^>]*stroke-width:3', diagram.svg())
-    return [(float(a), float(b)) for a, b in found]
+    """Return the (start, end) of each thick line, in y: where the residual stream runs."""
+    ends = re.findall(r'd="M62,([\d.]+)L62,([\d.]+)"[^>]*stroke-width:3', diagram.svg())
+    return [(float(a), float(b)) for a, b in ends]
 
 
 def boxes_on_the_stream(diagram) -> int:
-    """How many boxes have the stream through their middle, the first one aside."""
+    """Return the number of boxes on the residual stream, without the first."""
     rects = re.findall(r'<rect x="([\d.]+)" y="([\d.]+)" width="([\d.]+)"', diagram.svg())
     return sum(float(x) < 62 < float(x) + float(w) for x, _, w in rects) - 1
 
@@ -38,9 +38,10 @@ def test_norms_stand_on_the_stream_only_in_post_norm():
         assert lines[-1][1] == 352
         assert all(a < b for a, b in lines)
         named = [t for t in texts(diagram) if t in ("norm1", "norm2", "attention", "feed-forward")]
-        wanted = ["norm1", "attention", "norm2", "feed-forward"]
-        assert named == (wanted if diagram is pre else ["attention", "norm1", "feed-forward",
-                                                        "norm2"])  # fmt: skip
+        pre_norm_order = ["norm1", "attention", "norm2", "feed-forward"]
+        assert named == (
+            pre_norm_order if diagram is pre else ["attention", "norm1", "feed-forward", "norm2"]
+        )
 
 
 def test_the_block_grows_by_one_part_each_time():
@@ -62,7 +63,7 @@ def test_only_the_cross_attention_reads_the_memory():
     assert reads == ["cross-attention"]
 
 
-@pytest.mark.parametrize("draw", ALL)
+@pytest.mark.parametrize("draw", ALL_DRAWINGS)
 def test_words_of_drawings_stay_inside(draw):
     for diagram in draw().drawings:
         assert len(diagram.says) > 60

@@ -34,18 +34,18 @@ def test_the_sentence_holds_the_patches_in_reading_order():
 
 def test_the_windows_drawn_are_those_of_the_layers():
     for layer, picture in enumerate(drawings.windows().drawings):
-        found = {
+        filled = {
             ((int(y) - 34) // 25, (int(x) - 29) // 25)
             for x, y in re.findall(r'd="M(\d+),(\d+)h17v17h-17Z" class="ad-fill"', picture.svg())
         }
-        one = seen_from(3, 3, size=8, window=4, layers=1, shift=0)
+        expected = seen_from(3, 3, size=8, window=4, layers=1, shift=0)
         if layer:  # the second layer alone
             i = (torch.arange(8) - 2).div(4, rounding_mode="floor") == 0
-            one = i[:, None] & i
-        assert found == {tuple(place) for place in one.nonzero().tolist()}
+            expected = i[:, None] & i
+        assert filled == {tuple(place) for place in expected.nonzero().tolist()}
 
 
-def test_the_model_names_its_steps_and_what_is_drawn_is_said():
+def test_the_model_names_its_steps_and_drawings_are_described():
     pictures = [*drawings.model().drawings, *drawings.windows().drawings]
     assert all(len(picture.says) > 60 for picture in pictures)
     for step in ("patches", "projected", "class token + n", "blocks, no mask", "scores"):

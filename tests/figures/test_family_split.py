@@ -15,7 +15,7 @@ from attncourse.tasks.receptor_readers import near_copies
 from helpers.figure_reader import needs_browser
 
 
-def test_equal_bytes_and_no_markup_in_letters():
+def test_equal_arguments_equal_bytes_and_letters_are_escaped():
     words = ["<b>&", '"x', "</script>", "d"]
     html = family_split(words)._repr_html_()
     assert html == family_split(words)._repr_html_()
@@ -27,7 +27,7 @@ def test_equal_bytes_and_no_markup_in_letters():
 
 
 def test_clusters_stand_together_at_every_distance():
-    assert all(len(encode_cdr3(one, 14)) == 14 for one in LOOPS)
+    assert all(len(encode_cdr3(loop, 14)) == 14 for loop in LOOPS)
     listed = [LOOPS[i] for i in nested(LOOPS)]
     for distance in range(5):
         for cluster in similarity_clusters(listed, distance):
@@ -35,7 +35,7 @@ def test_clusters_stand_together_at_every_distance():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ({"sequences": ["A"]}, "2 to 24"),
         ({"sequences": "AAAA"}, "2 to 24"),
@@ -48,8 +48,8 @@ def test_clusters_stand_together_at_every_distance():
         ({"test_fraction": 1.0}, "between 0 and 1"),
     ],
 )
-def test_bad_input_is_refused_in_words(arguments, said):
-    with pytest.raises(ValueError, match=said):
+def test_bad_input_is_refused_in_words(arguments, message):
+    with pytest.raises(ValueError, match=message):
         family_split(**arguments)
 
 
@@ -63,22 +63,22 @@ def test_clusters_and_near_copies_are_those_of_the_package(opened):
         for distance in range(5):
             for fraction in (0.2, 0.5):
                 keys = rng.permutation(n).tolist()
-                found = reader.compute(
+                computed = reader.compute(
                     {"sequences": sequences, "distance": distance, "keys": keys}
                     | {"fraction": fraction}
                 )
                 clusters = similarity_clusters(sequences, distance)
-                assert found["count"] == len(clusters)
+                assert computed["count"] == len(clusters)
                 for cluster in clusters:
-                    assert len({found["clusters"][i] for i in cluster}) == 1
-                    assert len({found["similar"][i] for i in cluster}) == 1
+                    assert len({computed["clusters"][i] for i in cluster}) == 1
+                    assert len({computed["similar"][i] for i in cluster}) == 1
                 largest = max(map(len, clusters))
-                assert abs(sum(found["similar"]) - fraction * n) <= largest
-                assert abs(sum(found["random"]) - fraction * n) <= 0.5
-                assert not any(found["similarLeaks"])
-                test = [s for s, is_ in zip(sequences, found["random"], strict=True) if is_]
-                train = [s for s, is_ in zip(sequences, found["random"], strict=True) if not is_]
-                share = sum(found["leaks"]) / len(test)
+                assert abs(sum(computed["similar"]) - fraction * n) <= largest
+                assert abs(sum(computed["random"]) - fraction * n) <= 0.5
+                assert not any(computed["similarLeaks"])
+                test = [s for s, is_ in zip(sequences, computed["random"], strict=True) if is_]
+                train = [s for s, is_ in zip(sequences, computed["random"], strict=True) if not is_]
+                share = sum(computed["leaks"]) / len(test)
                 assert share == pytest.approx(near_copies(test, train, distance), abs=1e-6)
 
 

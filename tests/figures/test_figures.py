@@ -29,12 +29,12 @@ from attncourse.figures import (
 )
 
 WORDS = ["I", "like", "sushi", "because", "it", "makes", "me", "happy", "and", "full", "today", "."]
-CSS = "attention_view.css"
-VOID = {"br", "img", "input", "hr", "meta", "link"}
+STYLE_SHEET = "attention_view.css"
+VOID_ELEMENTS = {"br", "img", "input", "hr", "meta", "link"}
 
 
 @pytest.fixture(autouse=True)
-def _closed():
+def close_figures():
     yield
     plt.close("all")
 
@@ -44,7 +44,7 @@ def random_weights(*shape: int, seed: int = 0) -> np.ndarray:
     return raw / raw.sum(axis=-1, keepdims=True)
 
 
-def tokens(n: int, letter: str = "t") -> list[str]:
+def numbered_tokens(n: int, letter: str = "t") -> list[str]:
     return [f"{letter}{i}" for i in range(n)]
 
 
@@ -66,7 +66,7 @@ class ViewElements(HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         self.starts.append((tag, dict(attrs)))
-        if tag not in VOID:
+        if tag not in VOID_ELEMENTS:
             self.open.append(tag)
         if tag == "table":
             self.tables.append([])
@@ -90,7 +90,7 @@ class ViewElements(HTMLParser):
         return np.array([[float(cell) for cell in row[1:]] for row in self.tables[which][1:]])
 
     def weights(self) -> np.ndarray:
-        """What the JavaScript reads."""
+        """Return the weights that the script reads from the view."""
         data = self.data
         keys = data["keys"] or data["queries"]
         shape = [len(data["layers"]), len(data["heads"]), len(data["queries"]), len(keys)]
@@ -106,17 +106,19 @@ class ViewElements(HTMLParser):
 @given(st.integers(1, 13), st.integers(1, 11), st.integers(0, 99))
 def test_the_table_and_the_data_hold_the_weights(m, n, seed):
     weights = random_weights(m, n, seed=seed)
-    page = ViewElements(attention_view(weights, tokens(m), tokens(n, "k")))
+    page = ViewElements(attention_view(weights, numbered_tokens(m), numbered_tokens(n, "k")))
     (table,) = page.tables
-    assert table[0][1:] == tokens(n, "k")
-    assert [row[0] for row in table[1:]] == tokens(m)
+    assert table[0][1:] == numbered_tokens(n, "k")
+    assert [row[0] for row in table[1:]] == numbered_tokens(m)
     assert np.abs(page.numbers() - weights).max() <= 0.005 + 1e-12
     np.testing.assert_array_equal(page.weights()[0, 0], page.numbers())
 
 
 def test_every_head_of_every_layer_has_its_table_and_name():
     weights = random_weights(2, 3, 5, 7)
-    page = ViewElements(attention_view(weights, tokens(5), tokens(7, "k"), heads=["a", "b", "c"]))
+    page = ViewElements(
+        attention_view(weights, numbered_tokens(5), numbered_tokens(7, "k"), heads=["a", "b", "c"])
+    )
     assert len(page.tables) == 6
     for place, (layer, head) in enumerate(np.ndindex(2, 3)):
         assert np.abs(page.numbers(place) - weights[layer, head]).max() <= 0.005 + 1e-12
@@ -127,7 +129,9 @@ def test_every_head_of_every_layer_has_its_table_and_name():
 
 def test_headers_have_scopes_and_the_box_is_reachable():
     page = ViewElements(
-        attention_view(random_weights(5, 7), tokens(5), tokens(7, "k"), title="Who")
+        attention_view(
+            random_weights(5, 7), numbered_tokens(5), numbered_tokens(7, "k"), title="Who"
+        )
     )
     scopes = [attrs["scope"] for tag, attrs in page.starts if tag == "th"]
     assert scopes == ["col"] * 7 + ["row"] * 5
@@ -142,22 +146,22 @@ def luminance(rgb: np.ndarray) -> float:
     return float(linear @ [0.2126, 0.7152, 0.0722])
 
 
-def contrast(one: np.ndarray, other: np.ndarray) -> float:
-    low, high = sorted([luminance(one), luminance(other)])
+def contrast(colour: np.ndarray, other_colour: np.ndarray) -> float:
+    low, high = sorted([luminance(colour), luminance(other_colour)])
     return (high + 0.05) / (low + 0.05)
 
 
 def colours(mode: str) -> dict[str, np.ndarray]:
     """The theme's colours by name, in light or dark mode."""
-    found = {}
+    rgb_by_name = {}
     for name, digits in re.findall(r"--(\w+): #(\w+)", getattr(theme, mode.upper())):
         digits = digits * 2 if len(digits) == 3 else digits
-        found[name] = np.array([int(digits[i : i + 2], 16) for i in (0, 2, 4)]) / 255
-    return found
+        rgb_by_name[name] = np.array([int(digits[i : i + 2], 16) for i in (0, 2, 4)]) / 255
+    return rgb_by_name
 
 
-def mixed(share: float, one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    return share * one + (1 - share) * other
+def mixed_colour(share: float, top: np.ndarray, ground: np.ndarray) -> np.ndarray:
+    return share * top + (1 - share) * ground
 
 
 @pytest.mark.parametrize("mode", ["light", "dark"])
@@ -167,12 +171,14 @@ def test_numbers_can_be_read_on_every_shade(mode):
         style
         for part in np.array_split(first, 4)
         for style in ViewElements(
-            attention_view(np.stack([part, 1 - part], axis=-1), tokens(len(part)), ["a", "b"])
+            attention_view(
+                np.stack([part, 1 - part], axis=-1), numbered_tokens(len(part)), ["a", "b"]
+            )
         ).styles[::2]
     ]
     np.testing.assert_allclose([weight for weight, _ in styles], first)
     named = colours(mode)
-    shades = [mixed(weight, named["ink"], named["page"]) for weight, _ in styles]
+    shades = [mixed_colour(weight, named["ink"], named["page"]) for weight, _ in styles]
     steps = np.diff([luminance(shade) for shade in shades])
     assert (steps < 0).all() if mode == "light" else (steps > 0).all()  # more ink, in every colour
     # As in attention_view.css.
@@ -186,16 +192,20 @@ def test_numbers_can_be_read_on_every_shade(mode):
 @pytest.mark.parametrize("mode", ["light", "dark"])
 def test_names_can_be_read_on_the_page_and_where_they_are_lit(mode):
     named = colours(mode)
-    lit = float(re.search(r"\.av-on \{.*currentColor (\d+)%", theme.read_asset(CSS))[1]) / 100
+    lit = (
+        float(re.search(r"\.av-on \{.*currentColor (\d+)%", theme.read_asset(STYLE_SHEET))[1]) / 100
+    )
     for role in ("query", "key", "ink"):
         assert contrast(named[role], named["page"]) >= 4.5
-        assert contrast(named[role], mixed(lit, named[role], named["page"])) >= 4.5
+        assert contrast(named[role], mixed_colour(lit, named[role], named["page"])) >= 4.5
     assert contrast(named["quiet"], named["page"]) >= 4.5
 
 
 def test_the_style_sheet_has_the_figures_that_were_tested():
-    assert "--low: light-dark(#000, #fff); --high: light-dark(#fff, #000);" in theme.read_asset(CSS)
-    assert "color-mix(in srgb, var(--ink) var(--w), var(--page))" in theme.read_asset(CSS)
+    assert "--low: light-dark(#000, #fff); --high: light-dark(#fff, #000);" in theme.read_asset(
+        STYLE_SHEET
+    )
+    assert "color-mix(in srgb, var(--ink) var(--w), var(--page))" in theme.read_asset(STYLE_SHEET)
 
 
 def test_python_and_javascript_round_weights_alike():
@@ -207,10 +217,10 @@ def test_python_and_javascript_round_weights_alike():
 # What a view may show besides
 
 
-def test_what_is_masked_is_hatched_and_has_no_number():
+def test_masked_cells_are_hatched_and_have_no_number():
     weights = np.tril(random_weights(2, 5, 5))
     weights /= weights.sum(axis=-1, keepdims=True)
-    view = attention_view(weights, tokens(5), mask=torch.ones(5, 5).tril().bool())
+    view = attention_view(weights, numbered_tokens(5), mask=torch.ones(5, 5).tril().bool())
     page = ViewElements(view)
     future = np.triu(np.ones((5, 5), dtype=bool), k=1)
     np.testing.assert_array_equal(np.isnan(page.weights()[0]), [future, future])
@@ -220,31 +230,38 @@ def test_what_is_masked_is_hatched_and_has_no_number():
     kinds = [attrs.get("class") for tag, attrs in page.starts if tag == "td"]
     assert kinds.count("x") == 2 * future.sum()
     assert "Hatched weights are masked." in page.text["p"]
-    plain = ViewElements(attention_view(weights, tokens(5)))
+    plain = ViewElements(attention_view(weights, numbered_tokens(5)))
     assert not np.isnan(plain.weights()).any()  # a weight of 0 alone is not masked
     assert "Hatched" not in plain.text["p"]
     second = np.stack([np.ones((5, 5), dtype=bool), ~future])
-    assert attention_view(weights, tokens(5), mask=second).masked.sum() == future.sum()
+    assert attention_view(weights, numbered_tokens(5), mask=second).masked.sum() == future.sum()
 
 
-def test_a_view_opens_on_the_map_and_the_query_it_is_told():
-    weights, words = random_weights(3, 7, 7), [*tokens(6), "t0"]
+def test_start_chooses_the_map_and_the_query():
+    weights, words = random_weights(3, 7, 7), [*numbered_tokens(6), "t0"]
     assert ViewElements(attention_view(weights, words)).data["start"] is None
-    told = {"heads": ["a", "b", "c"]}
-    assert ViewElements(attention_view(weights, words, start="t4", **told)).data["start"] == [0, 4]
-    assert ViewElements(attention_view(weights, words, start=("c", 6), **told)).data["start"] == [
+    options = {"heads": ["a", "b", "c"]}
+    assert ViewElements(attention_view(weights, words, start="t4", **options)).data["start"] == [
+        0,
+        4,
+    ]
+    assert ViewElements(attention_view(weights, words, start=("c", 6), **options)).data[
+        "start"
+    ] == [
         2,
         6,
     ]
     large = random_weights(2, 40, 40)
-    page = ViewElements(attention_view(large, tokens(40), start=("head 1", "t3")))
+    page = ViewElements(attention_view(large, numbered_tokens(40), start=("head 1", "t3")))
     assert page.text["caption"] == "head 1"  # the table of the map that is shown first
     best = int(large[1, 0].argmax())
     assert page.tables[0][1][1].startswith(f"“t{best}” {large[1, 0, best]:.3f}")
 
 
 def test_a_compact_view_folds_its_table_only_with_scripts():
-    page = ViewElements(attention_view(random_weights(5, 5), tokens(5), arcs=True, compact=True))
+    page = ViewElements(
+        attention_view(random_weights(5, 5), numbered_tokens(5), arcs=True, compact=True)
+    )
     (details,) = [attrs for tag, attrs in page.starts if tag == "details"]
     assert "open" in details
     assert page.text["summary"] == "All weights as a table"
@@ -283,7 +300,7 @@ def test_the_same_arguments_give_the_same_bytes():
         for seed in ("1", "2")
     }
     assert len(runs) == 1
-    view = attention_view(random_weights(3, 3), tokens(3))
+    view = attention_view(random_weights(3, 3), numbered_tokens(3))
     assert view._repr_html_() == view._repr_html_()
     assert view._repr_png_() == view._repr_png_()
 
@@ -294,7 +311,7 @@ def test_the_script_holds_nothing_that_ends_it_early():
         assert not re.search("DISPLAY|DRAWING|KIND", attention_html.script(display))
 
 
-NASTY = [
+MARKUP_WORDS = [
     "<script>alert(1)</script>",
     "</script><!--",
     "\" onmouseover='x'",
@@ -308,20 +325,22 @@ NASTY = [
 
 
 def test_markup_is_shown_and_never_run():
-    n = len(NASTY)
+    n = len(MARKUP_WORDS)
     plain = ViewElements(
-        attention_view(random_weights(2, n, n), tokens(n), title="t", heads=["a", "b"])
+        attention_view(random_weights(2, n, n), numbered_tokens(n), title="t", heads=["a", "b"])
     )
-    view = attention_view(random_weights(2, n, n), NASTY, title=NASTY[0], heads=NASTY[1:3])
+    view = attention_view(
+        random_weights(2, n, n), MARKUP_WORDS, title=MARKUP_WORDS[0], heads=MARKUP_WORDS[1:3]
+    )
     page = ViewElements(view)
     bare = [(tag, sorted(attrs)) for tag, attrs in plain.starts]
     assert [(tag, sorted(attrs)) for tag, attrs in page.starts] == bare
     assert page.text["script"] == plain.text["script"]
-    shown = [token if token.strip() else f"‘{token}’" for token in NASTY]
+    shown = [token if token.strip() else f"‘{token}’" for token in MARKUP_WORDS]
     assert page.tables[0][0][1:] == shown
-    assert page.data["queries"] == NASTY
-    assert page.text["caption"] == NASTY[1] + NASTY[2]
-    assert page.starts[0][1]["aria-label"] == NASTY[0]
+    assert page.data["queries"] == MARKUP_WORDS
+    assert page.text["caption"] == MARKUP_WORDS[1] + MARKUP_WORDS[2]
+    assert page.starts[0][1]["aria-label"] == MARKUP_WORDS[0]
     tokens_outside_bdi = re.findall(r"<th [^>]*>(?!<bdi>)", view._repr_html_())
     assert tokens_outside_bdi == []
 
@@ -329,13 +348,13 @@ def test_markup_is_shown_and_never_run():
 # Large and small
 
 
-def test_one_token():
+def test_one_token_has_a_map_of_one_weight():
     assert ViewElements(attention_view([[1]], ["one"])).numbers() == [[1.0]]
 
 
 def test_two_hundred_tokens_have_a_picture():
     weights = random_weights(200, 200)
-    view = attention_view(weights, tokens(200))
+    view = attention_view(weights, numbered_tokens(200))
     html = view._repr_html_()
     assert len(html.encode()) < 150_000
     assert "200 queries × 200 keys are too many for numbers and lines" in html
@@ -350,7 +369,7 @@ def test_two_hundred_tokens_have_a_picture():
 
 
 def test_many_heads_write_out_one_table_and_say_so():
-    page = ViewElements(attention_view(random_weights(4, 5, 13, 13), tokens(13)))
+    page = ViewElements(attention_view(random_weights(4, 5, 13, 13), numbered_tokens(13)))
     assert len(page.tables) == 1
     assert page.text["noscript"] == "The other 19 maps need JavaScript."
     assert page.weights().shape == (4, 5, 13, 13)
@@ -361,7 +380,7 @@ def test_a_query_that_may_attend_to_nothing_has_zeros():
     np.testing.assert_array_equal(page.numbers(), [[1, 0], [0, 0]])
     large = np.zeros((40, 40))
     large[0, 3] = 1
-    assert ViewElements(attention_view(large, tokens(40))).tables[0][2] == ["t1", "no key"]
+    assert ViewElements(attention_view(large, numbered_tokens(40))).tables[0][2] == ["t1", "no key"]
 
 
 # What weights may be
@@ -371,15 +390,15 @@ def test_a_query_that_may_attend_to_nothing_has_zeros():
 def test_tensors_of_every_precision_with_and_without_gradients(dtype):
     scores = torch.randn(3, 5, 31, generator=torch.Generator().manual_seed(0)).to(dtype)
     weights = torch.softmax(scores.requires_grad_(), dim=-1)
-    page = ViewElements(attention_view(weights, tokens(5), tokens(31, "k")))
+    page = ViewElements(attention_view(weights, numbered_tokens(5), numbered_tokens(31, "k")))
     np.testing.assert_allclose(page.weights()[0], weights.detach().double(), atol=0.0051)
-    listed = attention_view([weights, weights], tokens(5), tokens(31, "k"))
+    listed = attention_view([weights, weights], numbered_tokens(5), numbered_tokens(31, "k"))
     assert listed.weights.shape == (2, 3, 5, 31)
 
 
 def test_the_view_keeps_its_own_copy():
     weights = np.eye(3)
-    view = attention_view(weights, tokens(3))
+    view = attention_view(weights, numbered_tokens(3))
     weights[0] = 7
     np.testing.assert_array_equal(view.weights[0, 0], np.eye(3))
 
@@ -392,23 +411,27 @@ def test_figures_do_not_import_torch():
 @pytest.mark.parametrize(
     ("weights", "labels", "message"),
     [
-        (np.eye(3), tokens(2), "tokens: expected 3, one for each query .*, got 2"),
-        (random_weights(3, 5), tokens(3), "keys: expected 5 tokens, since there are 3 queries"),
+        (np.eye(3), numbered_tokens(2), "tokens: expected 3, one for each query .*, got 2"),
+        (
+            random_weights(3, 5),
+            numbered_tokens(3),
+            "keys: expected 5 tokens, since there are 3 queries",
+        ),
         (np.eye(3), "abc", "tokens: expected a list of 3 strings, got the string 'abc'"),
         (np.eye(2), ["a", 7], "tokens: expected strings, got 7"),
-        ([[1, np.nan], [0, 1]], tokens(2), r"expected numbers, got NaN at index \(0, 1\)"),
-        ([[0.5, 0.4], [0, 1]], tokens(2), "every row to sum to 1 .*, got 0.9 in row 0"),
-        ([[1.5, -0.5], [0, 1]], tokens(2), r"none below 0, got -0.5 at index \(0, 1\)"),
-        (random_weights(5, 5).T, tokens(5), "the columns sum to 1: transpose it"),
+        ([[1, np.nan], [0, 1]], numbered_tokens(2), r"expected numbers, got NaN at index \(0, 1\)"),
+        ([[0.5, 0.4], [0, 1]], numbered_tokens(2), "every row to sum to 1 .*, got 0.9 in row 0"),
+        ([[1.5, -0.5], [0, 1]], numbered_tokens(2), r"none below 0, got -0.5 at index \(0, 1\)"),
+        (random_weights(5, 5).T, numbered_tokens(5), "the columns sum to 1: transpose it"),
         (np.zeros((0, 0)), [], "at least one entry along every axis"),
         ([1.0], ["a"], r"expected shape \(\.\.\., m, n\), got \(1,\)"),
-        (random_weights(2, 2, 2, 3, 3), tokens(3), "take one sequence of a batch"),
+        (random_weights(2, 2, 2, 3, 3), numbered_tokens(3), "take one sequence of a batch"),
         ([["a"]], ["a"], "expected real numbers"),
-        ([[1, np.inf], [0, 1]], tokens(2), "got inf in row 0"),
-        (np.full((1001, 1000), 1e-3), tokens(1001), "at most 1000000 in all, got 1001000"),
+        ([[1, np.inf], [0, 1]], numbered_tokens(2), "got inf in row 0"),
+        (np.full((1001, 1000), 1e-3), numbered_tokens(1001), "at most 1000000 in all, got 1001000"),
     ],
 )
-def test_a_misfit_says_what_was_expected_and_came(weights, labels, message):
+def test_weights_of_wrong_shape_say_what_was_expected_and_given(weights, labels, message):
     with pytest.raises(ValueError, match=message):
         attention_view(weights, labels)
 
@@ -416,7 +439,7 @@ def test_a_misfit_says_what_was_expected_and_came(weights, labels, message):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"keys": tokens(2)}, "keys: expected 3, one for each key .*, got 2"),
+        ({"keys": numbered_tokens(2)}, "keys: expected 3, one for each key .*, got 2"),
         ({"heads": ["a"]}, "heads: expected 2, one for each head, got 1"),
         ({"layers": ["a", "b"]}, "layers: expected 1, one for each layer, got 2"),
         ({"title": " "}, "title: expected some words"),
@@ -426,17 +449,20 @@ def test_a_misfit_says_what_was_expected_and_came(weights, labels, message):
         ({"start": "t3"}, "start: expected one of the queries .*; 't3' is none of them"),
         ({"start": 3}, "start: expected one of the queries .*; 3 is none of them"),
         ({"start": ("head 2", "t0")}, "start: expected one of the heads .*, got 'head 2'"),
-        ({"keys": tokens(3, "k"), "arcs": True}, "both queries and keys, got 3 queries and 3 keys"),
+        (
+            {"keys": numbered_tokens(3, "k"), "arcs": True},
+            "both queries and keys, got 3 queries and 3 keys",
+        ),
     ],
 )
 def test_names_that_do_not_fit_are_refused(more, message):
     with pytest.raises(ValueError, match=message):
-        attention_view(random_weights(2, 3, 3), tokens(3), **more)
+        attention_view(random_weights(2, 3, 3), numbered_tokens(3), **more)
 
 
-def test_arcs_and_starts_have_their_limits():
+def test_arcs_and_starts_out_of_range_are_refused():
     with pytest.raises(ValueError, match=r"at most 12 tokens .*, got 13 queries and 13 keys"):
-        attention_view(random_weights(13, 13), tokens(13), arcs=True)
+        attention_view(random_weights(13, 13), numbered_tokens(13), arcs=True)
     with pytest.raises(ValueError, match=r"'a' stands at the positions \[0, 2\]: give one"):
         attention_view(random_weights(3, 3), ["a", "b", "a"], start="a")
 
@@ -446,21 +472,21 @@ def test_arcs_and_starts_have_their_limits():
 
 def test_outside_html_a_view_is_a_figure():
     weights = random_weights(5, 7)
-    view = attention_view(weights, tokens(5), tokens(7, "k"), title="Who")
+    view = attention_view(weights, numbered_tokens(5), numbered_tokens(7, "k"), title="Who")
     (ax,) = view.figure().axes
     np.testing.assert_array_equal(ax.images[0].get_array(), weights)
-    assert [label.get_text() for label in ax.get_yticklabels()] == tokens(5)
+    assert [label.get_text() for label in ax.get_yticklabels()] == numbered_tokens(5)
     assert ax.get_title() == "Who"
     assert view._repr_png_().startswith(b"\x89PNG")
     assert repr(view) == "<attention view: 1 × 1 maps of 5 queries × 7 keys>"
-    several = attention_view(random_weights(2, 3, 5, 5), tokens(5)).figure()
+    several = attention_view(random_weights(2, 3, 5, 5), numbered_tokens(5)).figure()
     assert isinstance(several, Figure)
     assert plt.get_fignums() == []  # none of them is left open to be shown twice
 
 
 def test_head_grid_draws_every_head_in_its_place():
     weights = random_weights(5, 7, 3)
-    fig = head_grid(weights, tokens(7), tokens(3, "k"))
+    fig = head_grid(weights, numbered_tokens(7), numbered_tokens(3, "k"))
     maps = [ax for ax in fig.axes if ax.images]
     assert [ax.get_title() for ax in maps] == [f"head {i}" for i in range(5)]
     for ax, head in zip(maps, weights, strict=True):
@@ -468,22 +494,22 @@ def test_head_grid_draws_every_head_in_its_place():
     rows = [round(ax.figure.bbox.y0 / fig.bbox.height, 2) for ax in maps]
     assert rows == [0.5, 0.5, 0.5, 0.5, 0]
     names = [label.get_text() for ax in maps for label in ax.get_yticklabels()]
-    assert names == 5 * tokens(7)
+    assert names == 5 * numbered_tokens(7)
     weights = random_weights(2, 3, 7, 7)
-    layered = head_grid(weights, tokens(7), layers=["low", "high"])
+    layered = head_grid(weights, numbered_tokens(7), layers=["low", "high"])
     maps = [ax for ax in layered.axes if ax.images]
     for ax, head in zip(maps, weights.reshape(6, 7, 7), strict=True):
         np.testing.assert_array_equal(ax.images[0].get_array(), head)
     titles = [ax.get_title() for ax in maps]
     assert titles == [f"{layer}, head {i}" for layer in ("low", "high") for i in range(3)]
     with pytest.raises(ValueError, match="tokens: expected 7"):
-        head_grid(weights, tokens(5))
+        head_grid(weights, numbered_tokens(5))
 
 
 @pytest.mark.parametrize(("n_layers", "n_heads"), [(5, 7), (1, 29)])
 def test_very_many_heads_stand_in_an_overview(n_layers, n_heads):
     weights = random_weights(n_layers, n_heads, 5, 5)
-    fig = head_grid(weights, tokens(5), layers=[f"L{i}" for i in range(n_layers)])
+    fig = head_grid(weights, numbered_tokens(5), layers=[f"L{i}" for i in range(n_layers)])
     maps = [ax for ax in fig.axes if ax.images]
     for ax, head in zip(maps, weights.reshape(-1, 5, 5), strict=True):
         np.testing.assert_array_equal(ax.images[0].get_array(), head)
@@ -515,10 +541,10 @@ def test_token_graph_draws_an_arrow_for_each_large_weight():
     names = [text.get_text() for text in ax.texts if text.get_text()]
     assert names == ["a\n0", "b\n1", "a\n2"]
     with pytest.raises(ValueError, match=r"expected shape \(n, n\), got \(2, 3\)"):
-        token_graph(random_weights(2, 3), tokens(2))
+        token_graph(random_weights(2, 3), numbered_tokens(2))
 
 
-def test_curve_with_spread():
+def test_curve_with_spread_draws_centre_and_band():
     x, runs = [0, 1, 2], np.array([[1.0, 2, 3], [2, 4, 9], [6, 3, 3]])
     ax = curve_with_spread(x, runs, label="ours")
     (line,) = ax.lines
@@ -527,12 +553,12 @@ def test_curve_with_spread():
     band = ax.collections[0].get_paths()[0].vertices
     assert band[band[:, 0] == 2][:, 1].min() == 3
     assert band[band[:, 0] == 2][:, 1].max() == 9
-    _, other = plt.subplots()
-    curve_with_spread(x, runs, label="ours", centre="mean", ax=other)
-    np.testing.assert_allclose(other.lines[0].get_ydata(), [3, 3, 5])
-    band = other.collections[0].get_paths()[0].vertices
+    _, axes = plt.subplots()
+    curve_with_spread(x, runs, label="ours", centre="mean", ax=axes)
+    np.testing.assert_allclose(axes.lines[0].get_ydata(), [3, 3, 5])
+    band = axes.collections[0].get_paths()[0].vertices
     assert band[band[:, 0] == 1][:, 1].max() == pytest.approx(4)  # 3 and a deviation of 1
-    assert other.lines[0].get_label() == "ours (mean and ± 1 s.d. of 3 runs)"
+    assert axes.lines[0].get_label() == "ours (mean and ± 1 s.d. of 3 runs)"
     _, half = plt.subplots()
     five = np.array([[9.0], [0], [5], [4], [1]]).repeat(3, axis=1)
     curve_with_spread(x, five, label="ours", half=True, ax=half)
@@ -550,5 +576,5 @@ def test_curve_with_spread():
         curve_with_spread(x, runs, label="ours", centre="mean", half=True)
 
 
-def test_everything_that_is_exported_is_there():
+def test_every_exported_name_exists():
     assert all(hasattr(figures, name) for name in figures.__all__)

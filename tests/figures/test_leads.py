@@ -18,99 +18,110 @@ from attncourse.figures.drawings import (
 )
 
 
-def chain(*labels: str) -> set[tuple[str, str]]:
+def arrows_of_chain(*labels: str) -> set[tuple[str, str]]:
     return set(pairwise(labels))
 
 
-def alike(*columns: str) -> set[tuple[str, str]]:
-    """One way to each: from a weight matrix to what it makes."""
-    return {(one, other) for one, _, other in (column.partition("→") for column in columns)}
+def arrows_by_matrices(*columns: str) -> set[tuple[str, str]]:
+    """Return an arrow for each ``matrix→result``: from a weight matrix to what it computes."""
+    return {(start, end) for start, _, end in (column.partition("→") for column in columns)}
 
 
-WAYS = {
+ARROWS_BY_DRAWING = {
     "self-attention": (
         self_attention.data_flow,
         0,
-        chain("tokens X", "S = X X^T", "A = softmax(S)", "U = A X") | alike("tokens X→U = A X"),
+        arrows_of_chain("tokens X", "S = X X^T", "A = softmax(S)", "U = A X")
+        | arrows_by_matrices("tokens X→U = A X"),
     ),
     "three views": (
         kqv.data_flow,
         0,
-        {("tokens X", f"· W_{name}") for name in "qkv"} | alike("· W_q→Q", "· W_k→K", "· W_v→V"),
+        {("tokens X", f"· W_{name}") for name in "qkv"}
+        | arrows_by_matrices("· W_q→Q", "· W_k→K", "· W_v→V"),
     ),
     "scores, weights, blend": (
         kqv.data_flow,
         1,
-        chain("Q", "scores S", "weights A", "U = A V") | alike("K→scores S", "V→U = A V"),
+        arrows_of_chain("Q", "scores S", "weights A", "U = A V")
+        | arrows_by_matrices("K→scores S", "V→U = A V"),
     ),
     "two sequences": (
         cross_attention.two_sequences,
         0,
-        chain("questions X", "· W_q", "Q")
-        | chain("words Y", "· W_k", "K")
-        | chain("words Y", "· W_v", "V"),
+        arrows_of_chain("questions X", "· W_q", "Q")
+        | arrows_of_chain("words Y", "· W_k", "K")
+        | arrows_of_chain("words Y", "· W_v", "V"),
     ),
     "three uses": (
         cross_attention.three_uses,
         0,
-        chain("source", "1  self-attention", "memory", "3  cross-attention", "next tokens")
-        | chain("target so far", "2  self-attention", "3  cross-attention"),
+        arrows_of_chain(
+            "source", "1  self-attention", "memory", "3  cross-attention", "next tokens"
+        )
+        | arrows_of_chain("target so far", "2  self-attention", "3  cross-attention"),
     ),
     "an encoder": (
         transformer.encoder_decoder,
         0,
-        chain("source", "self-attention", "feed-forward", "memory"),
+        arrows_of_chain("source", "self-attention", "feed-forward", "memory"),
     ),
     "a decoder": (
         transformer.encoder_decoder,
         1,
-        chain("target so far", "self-attention", "cross-attention", "feed-forward")
-        | alike("memory→cross-attention"),
+        arrows_of_chain("target so far", "self-attention", "cross-attention", "feed-forward")
+        | arrows_by_matrices("memory→cross-attention"),
     ),
     "a norm before each part": (
         transformer.block,
         0,
-        alike("norm_1→attention", "norm_2→feed-forward"),
+        arrows_by_matrices("norm_1→attention", "norm_2→feed-forward"),
     ),
     "a model that writes": (
         gpt.model,
         0,
-        chain("ids", "token + position", "blocks, causal", "logits", "next token", "ids"),
+        arrows_of_chain("ids", "token + position", "blocks, causal", "logits", "next token", "ids"),
     ),
     "a model of today": (
         llama.model,
         0,
-        chain("pieces of words", "a vector each", "30 blocks", "a score a piece")
-        | chain("a score a piece", "one is drawn", "pieces of words"),
+        arrows_of_chain("pieces of words", "a vector each", "30 blocks", "a score a piece")
+        | arrows_of_chain("a score a piece", "one is drawn", "pieces of words"),
     ),
     "a model of images": (
         vision.model,
         1,
-        chain("patches", "projected", "class token + n", "blocks, no mask", "scores of classes"),
+        arrows_of_chain(
+            "patches", "projected", "class token + n", "blocks, no mask", "scores of classes"
+        ),
     ),
     "without attention": (
         scoring.bottleneck,
         0,
-        chain(*(f"h_{t}" for t in range(5)), *(f"s_{t}" for t in range(5))),
+        arrows_of_chain(*(f"h_{t}" for t in range(5)), *(f"s_{t}" for t in range(5))),
     ),
     "with attention": (
         scoring.bottleneck,
         1,
-        chain(*(f"h_{t}" for t in range(5)))
-        | chain(*(f"s_{t}" for t in range(5)))
-        | alike("s_1→blend"),
+        arrows_of_chain(*(f"h_{t}" for t in range(5)))
+        | arrows_of_chain(*(f"s_{t}" for t in range(5)))
+        | arrows_by_matrices("s_1→blend"),
     ),
     "one tile": (
         efficient.walk,
         1,
-        chain("Q", "a tile of scores", "sum of e^s v", "U")
-        | alike("K→a tile of scores", "V→sum of e^s v", "a tile of scores→largest score"),
+        arrows_of_chain("Q", "a tile of scores", "sum of e^s v", "U")
+        | arrows_by_matrices(
+            "K→a tile of scores", "V→sum of e^s v", "a tile of scores→largest score"
+        ),
     ),
 }
 
 
-@pytest.mark.parametrize(("draw", "number", "ways"), WAYS.values(), ids=WAYS)
-def test_each_box_leads_where_what_is_in_it_goes(draw, number, ways):
+@pytest.mark.parametrize(
+    ("draw", "number", "ways"), ARROWS_BY_DRAWING.values(), ids=ARROWS_BY_DRAWING
+)
+def test_arrows_lead_where_the_computation_goes(draw, number, ways):
     made = draw()
     diagram = made if isinstance(made, Diagram) else made.drawings[number]
     assert set(diagram.leads()) == ways

@@ -35,7 +35,7 @@ from attncourse.support.shapes import shaped
 from helpers.project import ROOT
 from helpers.random_arguments import Draw, can_be_drawn, parameters, randomised
 
-WIDTH = 72
+MAX_COLUMNS = 72
 
 # Pages that still have longer lines of code. A page that is mended leaves the list.
 NOT_YET: set[str] = set()
@@ -46,18 +46,18 @@ PAGES = [page for page in settings.load(ROOT).pages if (ROOT / f"{page}.md").exi
 # What pages show
 
 
-def cells(page: str) -> Iterator[colab.PagePiece]:
-    """A page's code cells."""
+def code_cells(page: str) -> Iterator[colab.PagePiece]:
+    """Return a page's code cells."""
     text = (ROOT / f"{page}.md").read_text(encoding="utf-8")
     for block in colab.parse(text.splitlines(), page):
         if block.kind == "code-cell":
             yield block
 
 
-def shown(page: str) -> Iterator[tuple[Callable, ...]]:
-    """What each `show_source(…)` of a page is given."""
+def show_source_arguments(page: str) -> Iterator[tuple[Callable, ...]]:
+    """Return the arguments of each ``show_source(…)`` of a page."""
     names: dict[str, Any] = {}
-    for cell in cells(page):
+    for cell in code_cells(page):
         for node in ast.parse(cell.text).body:
             if isinstance(node, ast.ImportFrom) and node.module.startswith("attncourse"):
                 exec(ast.unparse(node), names)
@@ -66,27 +66,27 @@ def shown(page: str) -> Iterator[tuple[Callable, ...]]:
                 yield tuple(eval(ast.unparse(thing), names) for thing in node.args)
 
 
-def listed() -> list:
-    """A case for every listing of every page."""
-    found = [(page, things) for page in PAGES for things in shown(page)]
-    assert len(found) >= 30
+def listing_cases() -> list:
+    """Return a parameter for every listing of every page."""
+    printed_lists = [(page, things) for page in PAGES for things in show_source_arguments(page)]
+    assert len(printed_lists) >= 30
     return [
         pytest.param(things, id=f"{page}-{'-'.join(thing.__name__ for thing in things)}")
-        for page, things in found
+        for page, things in printed_lists
     ]
 
 
-LISTED = listed()
+LISTING_CASES = listing_cases()
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_code_on_pages_is_at_most_72_columns_wide(page):
     long = [
         f"{page}.md, cell at line {cell.line}: {line}"
-        for cell in cells(page)
+        for cell in code_cells(page)
         if not {"remove-input", "remove-cell"} & set(cell.options.get("tags") or [])
         for line in cell.text.splitlines()
-        if len(line) > WIDTH
+        if len(line) > MAX_COLUMNS
     ]
     if page in NOT_YET:
         assert long, f"{page} fits now: take it out of NOT_YET"
@@ -94,107 +94,115 @@ def test_code_on_pages_is_at_most_72_columns_wide(page):
     assert not long, "\n" + "\n".join(long)
 
 
-@pytest.mark.parametrize("things", LISTED)
+@pytest.mark.parametrize("things", LISTING_CASES)
 def test_a_listing_has_no_checks_and_fits(things):
     text = source(*things)
     for guard in ("@shaped", "require_", "ValueError", '"""', "Float[", "Count"):
         assert guard not in text
-    assert max(map(len, text.splitlines())) <= WIDTH
+    assert max(map(len, text.splitlines())) <= MAX_COLUMNS
     assert "\n\n\n\n" not in text
-    whole = "\n\n\n".join(whole_source(one) for one in {class_of_method(t) or t for t in things})
-    assert len(text.splitlines()) < len(whole.splitlines())
+    full_source = "\n\n\n".join(
+        whole_source(thing) for thing in {class_of_method(t) or t for t in things}
+    )
+    assert len(text.splitlines()) < len(full_source.splitlines())
 
 
 # What is printed computes what the package computes
 
 
-@pytest.mark.parametrize("things", LISTED)
+@pytest.mark.parametrize("things", LISTING_CASES)
 def test_a_listing_computes_what_the_package_computes(things):
-    for thing in dict.fromkeys(class_of_method(one) or one for one in things):
-        members = [one for one in things if (class_of_method(one) or one) is thing]
+    for thing in dict.fromkeys(class_of_method(member) or member for member in things):
+        members = [member for member in things if (class_of_method(member) or member) is thing]
         if members == [thing] and body_of(source(thing)) == body_of(inspect.getsource(thing)):
             continue  # a run of training, say, whose arguments cannot be drawn
-        ours = printed(thing, source(*members))
+        printed_version = printed_namespace(thing, source(*members))
         compare = same_object if inspect.isclass(thing) else same_result
         runs = Counter()
         for seed in range(16):
-            runs.update(compare(thing, ours, seed))
+            runs.update(compare(thing, printed_version, seed))
         assert runs, f"nothing of {thing.__name__} has arguments that can be drawn"
         assert min(runs.values()) >= 3, f"the package refuses nearly all random arguments: {runs}"
 
 
 def body_of(text: str) -> str:
-    """What a function does, without its docstring and what its signature says of shapes."""
+    """Return a function's body without its docstring and the shapes in its signature."""
     function = ast.parse(text).body[0]
     body = [s for s in function.body if not isinstance(getattr(s, "value", None), ast.Constant)]
     return "\n".join(map(ast.unparse, body))
 
 
-def printed(thing: Callable, text: str) -> Callable:
-    """What the printed lines define, where they stand in the package."""
+def printed_namespace(thing: Callable, text: str) -> Callable:
+    """Return what the printed lines define when they run in their module of the package."""
     names = dict(vars(sys.modules[thing.__module__]))
     exec(compile(text, f"<listing of {thing.__name__}>", "exec"), names)
     return names[thing.__name__]
 
 
-def same_result(theirs: Callable, ours: Callable, seed: int, owners: tuple = ()) -> dict:
-    """1 where the package takes the arguments of this seed; then both must return the same."""
-    name, (package, mine) = theirs.__name__, [(owner,) for owner in owners] or [(), ()]
+def same_result(
+    original: Callable, printed_version: Callable, seed: int, owners: tuple = ()
+) -> dict:
+    """Return {name: 1} if the package accepts this seed's arguments; then results must be equal."""
+    name, (package, printed_owner) = original.__name__, [(owner,) for owner in owners] or [(), ()]
     try:
-        given, named = Draw(seed).arguments(theirs, method=bool(owners))
-        expected = theirs(*package, *given, **named)
+        positional, named = Draw(seed).arguments(original, method=bool(owners))
+        expected = original(*package, *positional, **named)
     except ValueError:  # lengths that do not fit each other
         return {name: 0}
-    given, named = Draw(seed).arguments(theirs, method=bool(owners))
-    assert_same(ours(*mine, *given, **named), expected)
+    positional, named = Draw(seed).arguments(original, method=bool(owners))
+    assert_same(printed_version(*printed_owner, *positional, **named), expected)
     return {name: 1}
 
 
-def same_object(theirs: type, ours: type, seed: int) -> dict:
-    """The same for each method of a class that is shown, with the same random parameters."""
+def same_object(original: type, printed_class: type, seed: int) -> dict:
+    """Return ``same_result`` of each printed method of a class, with the same random parameters."""
     try:
-        package = Draw(seed).instance(theirs)
+        package = Draw(seed).instance(original)
     except ValueError:
         return {}
-    for name, member in vars(theirs).items():
-        if name not in vars(ours) and not name.startswith("__"):
-            setattr(ours, name, member)  # for those that are shown to call
-    if "__init__" in vars(ours):
-        mine = Draw(seed).instance(ours, like=theirs)
+    for name, member in vars(original).items():
+        if name not in vars(printed_class) and not name.startswith("__"):
+            setattr(printed_class, name, member)  # for those that are shown to call
+    if "__init__" in vars(printed_class):
+        printed_instance = Draw(seed).instance(printed_class, like=original)
     else:  # only other methods are shown
-        mine = copy.deepcopy(package)
-        mine.__class__ = ours
+        printed_instance = copy.deepcopy(package)
+        printed_instance.__class__ = printed_class
     if isinstance(package, nn.Module):
-        assert_same(mine.state_dict(), package.state_dict())
-        mine.load_state_dict(randomised(package).state_dict())
+        assert_same(printed_instance.state_dict(), package.state_dict())
+        printed_instance.load_state_dict(randomised(package).state_dict())
     runs = {}
-    for name, member in vars(theirs).items():
-        own = vars(ours).get(name, member) is not member and isinstance(member, FunctionType)
-        if own and name[0] != "_" and all(map(can_be_drawn, list(parameters(member))[1:])):
-            runs |= same_result(member, vars(ours)[name], seed, (package, mine))
+    for name, member in vars(original).items():
+        is_printed = vars(printed_class).get(name, member) is not member and isinstance(
+            member, FunctionType
+        )
+        if is_printed and name[0] != "_" and all(map(can_be_drawn, list(parameters(member))[1:])):
+            runs |= same_result(
+                member, vars(printed_class)[name], seed, (package, printed_instance)
+            )
     return runs
 
 
-def assert_same(ours: Any, theirs: Any) -> None:
-    """The same numbers to the last bit, of the same kind."""
-    assert type(ours) is type(theirs)
-    match theirs:
+def assert_same(printed_value: Any, expected: Any) -> None:
+    """Assert that both are of one type and equal to the last bit."""
+    assert type(printed_value) is type(expected)
+    match expected:
         case Tensor():
-            torch.testing.assert_close(ours, theirs, rtol=0, atol=0, equal_nan=True)
+            torch.testing.assert_close(printed_value, expected, rtol=0, atol=0, equal_nan=True)
         case np.ndarray():
-            np.testing.assert_array_equal(ours, theirs, strict=True)
+            np.testing.assert_array_equal(printed_value, expected, strict=True)
         case nn.Module():
-            assert_same(ours.state_dict(), theirs.state_dict())
+            assert_same(printed_value.state_dict(), expected.state_dict())
         case nx.Graph():
-            assert nx.utils.graphs_equal(ours, theirs)
+            assert nx.utils.graphs_equal(printed_value, expected)
         case dict():
-            assert_same(list(ours.items()), list(theirs.items()))
+            assert_same(list(printed_value.items()), list(expected.items()))
         case list() | tuple():
-            assert len(ours) == len(theirs)
-            for one, other in zip(ours, theirs, strict=True):
-                assert_same(one, other)
+            assert len(printed_value) == len(expected)
+            for part, expected_part in zip(printed_value, expected, strict=True):
+                assert_same(part, expected_part)
         case _:
-            assert ours == theirs
+            assert printed_value == expected
 
 
 # What is left out, and what stays
@@ -231,8 +239,8 @@ class Everything(SimpleNamespace):
         if len(more) > limit:
             twice = 2 * limit
             raise ValueError(f"expected {limit} or {twice}, got {more}")
-        for one in more:
-            require_positive("one", one)
+        for number in more:
+            require_positive("number", number)
 
         values, mask = require_fit(values, mask)
         total = 2 * require_count(
@@ -257,8 +265,8 @@ class Everything(SimpleNamespace):
         return weights @ values, others  # (..., m, d_v)
 
 
-HEAD = "class Everything(SimpleNamespace):\n"
-MIXED = """
+LISTING_HEAD = "class Everything(SimpleNamespace):\n"
+LISTING_OF_MIXED = """
     def mixed(
         self, scores, values, mask=None, /, *more, ends=("(", ":"),
         **others
@@ -283,7 +291,7 @@ MIXED = """
             raise KeyError(total)
         return weights @ values, others  # (..., m, d_v)
 """
-WHOLE = """    size: int = 1  # of what
+LISTING_OF_CLASS = """    size: int = 1  # of what
 
     @property
     def double(self):
@@ -291,9 +299,12 @@ WHOLE = """    size: int = 1  # of what
 """
 
 
-def test_a_listing_leaves_out_what_only_guards():
-    assert source(Everything) == f"@dataclass(frozen=True)\n{HEAD}{WHOLE}{MIXED}".rstrip()
-    assert source(Everything.mixed) == f"{HEAD}{MIXED[1:]}".rstrip()
+def test_a_listing_leaves_out_checks_of_arguments():
+    assert (
+        source(Everything)
+        == f"@dataclass(frozen=True)\n{LISTING_HEAD}{LISTING_OF_CLASS}{LISTING_OF_MIXED}".rstrip()
+    )
+    assert source(Everything.mixed) == f"{LISTING_HEAD}{LISTING_OF_MIXED[1:]}".rstrip()
     both = source(merge_heads, Everything.mixed, project, softmax_over_keys)
     assert both.split("\n\n\n") == [
         *(source(merge_heads), source(Everything.mixed)),
@@ -317,7 +328,7 @@ def test_a_line_that_does_not_fit_is_named():
         source(only_checks)
 
 
-def test_shapes_are_read_as_they_are_printed_everywhere_else():
+def test_a_listings_shapes_are_written_as_elsewhere():
     text = source(soft_lookup)
     assert text.startswith("""def soft_lookup(query, keys, values, temperature=1.0):
     # query (..., m, d) or (d,), keys (..., n, d),
@@ -333,8 +344,8 @@ def test_a_listing_is_printed_once_and_leads_to_its_files():
     things = project, AttentionHead.forward, merge_heads
     text = show_source(*things).data
     assert text.startswith(f"```python\n{source(*things)}\n```\n\n")
-    whole = text.rpartition("\n\n")[2]
-    assert re.findall(r"attncourse/\w+\.py", whole) == [
+    links = text.rpartition("\n\n")[2]
+    assert re.findall(r"attncourse/\w+\.py", links) == [
         "attncourse/kqv.py",
         "attncourse/multihead.py",
     ]
@@ -342,7 +353,7 @@ def test_a_listing_is_printed_once_and_leads_to_its_files():
 
 
 @pytest.mark.parametrize(
-    ("said", "link"),
+    ("direct_url", "link"),
     [
         (
             '{"url": "https://github.com/someone/else.git", "vcs_info": {"vcs": "git", '
@@ -358,9 +369,9 @@ def test_a_listing_is_printed_once_and_leads_to_its_files():
         (None, "`attncourse/kqv.py`"),
     ],
 )
-def test_a_repository_package_has_a_link_for_its_file(said, link, monkeypatch):
+def test_a_repository_package_has_a_link_for_its_file(direct_url, link, monkeypatch):
     monkeypatch.setattr(
-        code, "distribution", lambda name: SimpleNamespace(read_text=lambda f: said)
+        code, "distribution", lambda name: SimpleNamespace(read_text=lambda f: direct_url)
     )
     assert show_source(project).data.endswith(f": {link}")
 

@@ -27,7 +27,7 @@ SCORES = [
     [1.0, 0.3, 2.0, 1.6, 0.7],
 ]
 VALUES = [[1, 0], [0, 1], [1, 1], [-1, 0], [2, 1]]
-N = len(TOKENS)
+N_TOKENS = len(TOKENS)
 
 
 @pytest.fixture
@@ -38,19 +38,19 @@ def reader(browser):
     made.close()
 
 
-def reached(mask: np.ndarray, layers: int) -> np.ndarray:
-    """The chapter's own rule: where the product of the masks, as zeros and ones, is not 0."""
+def reachable(mask: np.ndarray, layers: int) -> np.ndarray:
+    """Return where the product of the masks, as zeros and ones, is not 0: the chapter's rule."""
     return np.linalg.matrix_power(mask.astype(int), layers) > 0
 
 
-def assert_same(found: dict, scores, values, mask, layers=1) -> None:
+def assert_same(computed: dict, scores, values, mask, layers=1) -> None:
     mask = np.array(mask)
     weights = masked_softmax(torch.tensor(scores, dtype=torch.float64), torch.tensor(mask))
     output = weights @ torch.tensor(values, dtype=torch.float64)
-    np.testing.assert_allclose(found["weights"], weights, rtol=0, atol=1e-6)
-    np.testing.assert_allclose(found["output"], output, rtol=0, atol=1e-6)
-    np.testing.assert_array_equal(found["reach"], reached(mask, layers))
-    assert found["lonely"] == np.flatnonzero(~mask.any(axis=1)).tolist()
+    np.testing.assert_allclose(computed["weights"], weights, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(computed["output"], output, rtol=0, atol=1e-6)
+    np.testing.assert_array_equal(computed["reach"], reachable(mask, layers))
+    assert computed["lonely"] == np.flatnonzero(~mask.any(axis=1)).tolist()
 
 
 def cell(reader: FigureReader, i: int, j: int, kind: str = "s"):
@@ -64,10 +64,12 @@ def test_equal_bytes_and_a_first_state_that_is_causal():
     html = mask_painter(SCORES, VALUES, TOKENS)._repr_html_()
     assert html == mask_painter(SCORES, VALUES, TOKENS)._repr_html_()
     shown = [float(w) for w in re.findall(r"<b>(\d\.\d\d)</b></td>", html)]
-    causal = masked_softmax(torch.tensor(SCORES), causal_mask(N))
+    causal = masked_softmax(torch.tensor(SCORES), causal_mask(N_TOKENS))
     np.testing.assert_allclose(shown, causal.flatten(), atol=0.0051)
     masked = re.findall(r'data-at="s(\d)-(\d)" class="mp-masked"', html)
-    assert {(int(i), int(j)) for i, j in masked} == set(zip(*np.triu_indices(N, 1), strict=True))
+    assert {(int(i), int(j)) for i, j in masked} == set(
+        zip(*np.triu_indices(N_TOKENS, 1), strict=True)
+    )
 
 
 @pytest.mark.parametrize(
@@ -84,7 +86,7 @@ def test_equal_bytes_and_a_first_state_that_is_causal():
         ((SCORES, VALUES, TOKENS, "Blocks", True), "Window of 3, got 'Blocks'"),
     ],
 )
-def test_what_does_not_fit_is_refused(arguments, message):
+def test_arguments_that_do_not_fit_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         mask_painter(*arguments)
 
@@ -97,21 +99,23 @@ def test_it_computes_what_the_package_does(reader):
     rng = np.random.default_rng(3)
     for _ in range(40):
         scores, values = (
-            rng.normal(0, rng.choice([5, 900]), (N, N)).tolist(),
-            rng.normal(size=(N, 2)).tolist(),
+            rng.normal(0, rng.choice([5, 900]), (N_TOKENS, N_TOKENS)).tolist(),
+            rng.normal(size=(N_TOKENS, 2)).tolist(),
         )
-        mask = (rng.random((N, N)) < rng.choice([0.0, 0.3, 0.7])).tolist()
-        layers = int(rng.integers(1, N + 1))
-        found = reader.compute({"scores": scores, "values": values, "mask": mask, "layers": layers})
-        assert_same(found, scores, values, mask, layers)
+        mask = (rng.random((N_TOKENS, N_TOKENS)) < rng.choice([0.0, 0.3, 0.7])).tolist()
+        layers = int(rng.integers(1, N_TOKENS + 1))
+        computed = reader.compute(
+            {"scores": scores, "values": values, "mask": mask, "layers": layers}
+        )
+        assert_same(computed, scores, values, mask, layers)
 
 
 @needs_browser
-def test_painted_cells_and_layers_are_what_is_shown(reader):
+def test_painting_cells_and_layers_changes_what_is_computed(reader):
     rng = np.random.default_rng(4)
-    mask = rng.random((N, N)) < 0.5
+    mask = rng.random((N_TOKENS, N_TOKENS)) < 0.5
     mask[2] = False
-    for i, j in np.argwhere(mask != np.tri(N, dtype=bool)):
+    for i, j in np.argwhere(mask != np.tri(N_TOKENS, dtype=bool)):
         cell(reader, i, j).click()
     slider = reader.figure.get_by_label("Layers")
     for layers in (1, 2, 4):
@@ -120,7 +124,7 @@ def test_painted_cells_and_layers_are_what_is_shown(reader):
         assert_same(reader.now, SCORES, VALUES, mask, layers)
         chips = reader.figure.locator(".am-stage .mp-chips span")
         looks = [chip.get_attribute("class") for chip in chips.all()]
-        reach = reached(mask, layers)
+        reach = reachable(mask, layers)
         assert [look != "mp-never" for look in looks] == reach.ravel().tolist()
         direct = [look == "mp-direct" for look in looks]
         assert direct == (reach & mask).ravel().tolist()
@@ -133,13 +137,13 @@ def test_painted_cells_and_layers_are_what_is_shown(reader):
 @pytest.mark.parametrize(
     ("preset", "mask"),
     [
-        ("All", torch.ones(N, N, dtype=torch.bool)),
-        ("Causal", causal_mask(N)),
-        ("One too wide", torch.ones(N, N, dtype=torch.bool).tril(1)),
-        ("Padding", padding_mask([3], N)[0].expand(N, N)),
-        ("Window of 3", sliding_window_mask(N, 3)),
-        ("Blocks", block_mask(N, 3)),
-        ("None", torch.zeros(N, N, dtype=torch.bool)),
+        ("All", torch.ones(N_TOKENS, N_TOKENS, dtype=torch.bool)),
+        ("Causal", causal_mask(N_TOKENS)),
+        ("One too wide", torch.ones(N_TOKENS, N_TOKENS, dtype=torch.bool).tril(1)),
+        ("Padding", padding_mask([3], N_TOKENS)[0].expand(N_TOKENS, N_TOKENS)),
+        ("Window of 3", sliding_window_mask(N_TOKENS, 3)),
+        ("Blocks", block_mask(N_TOKENS, 3)),
+        ("None", torch.zeros(N_TOKENS, N_TOKENS, dtype=torch.bool)),
     ],
 )
 def test_presets_are_the_masks_of_the_package(reader, preset, mask):
@@ -170,7 +174,7 @@ def test_the_grid_works_by_keyboard_alone(reader):
     keys = reader.page.keyboard
     for key in ("Tab", "ArrowRight", "ArrowRight", "ArrowDown", "Space"):
         keys.press(key)
-    mask = np.tri(N, dtype=bool)
+    mask = np.tri(N_TOKENS, dtype=bool)
     mask[1, 2] = True
     assert reader.now["mask"] == mask.tolist()
     assert "“am” listens to" in reader.says
@@ -179,7 +183,7 @@ def test_the_grid_works_by_keyboard_alone(reader):
     assert cell(reader, 1, 2).get_attribute("aria-selected") == "true"
     for key in ("End", "ArrowRight", "ArrowUp", "ArrowUp", "Enter"):  # stops at the rim
         keys.press(key)
-    mask[0, N - 1] = True
+    mask[0, N_TOKENS - 1] = True
     assert reader.now["mask"] == mask.tolist()
     assert reader.figure.locator(".am-stage td[tabindex='0']").count() == 1
 
@@ -194,7 +198,7 @@ def test_dragging_paints_several_cells_alike(reader):
     for middle in (*middles[2:], middles[1]):
         mouse.move(*middle, steps=4)
     mouse.up()
-    mask = np.tri(N, dtype=bool)
+    mask = np.tri(N_TOKENS, dtype=bool)
     mask[0, 1:4] = True
     assert reader.now["mask"] == mask.tolist()
     mouse.move(*middles[3])
@@ -209,12 +213,14 @@ def test_dragging_paints_several_cells_alike(reader):
 
 
 @needs_browser
-def test_brief_the_weights_themselves_are_painted(browser):
+def test_in_the_brief_form_cells_are_painted_on_the_weights(browser):
     figure = mask_painter(SCORES, VALUES, TOKENS, "One too wide", brief=True)
     still = re.findall(r'data-at="w(\d)-(\d)" class="mp-masked"', figure._repr_html_())
-    assert {(int(i), int(j)) for i, j in still} == set(zip(*np.triu_indices(N, 2), strict=True))
+    assert {(int(i), int(j)) for i, j in still} == set(
+        zip(*np.triu_indices(N_TOKENS, 2), strict=True)
+    )
     reader = FigureReader(browser, figure, width=390)
-    mask = np.tri(N, k=1, dtype=bool)
+    mask = np.tri(N_TOKENS, k=1, dtype=bool)
     assert reader.says.startswith("One too wide: each token sees the next one")
     for i, j in ((0, 1), (2, 4)):
         cell(reader, i, j, "w").click()
@@ -228,7 +234,7 @@ def test_brief_the_weights_themselves_are_painted(browser):
     label = cell(reader, 0, 0, "w").get_attribute("aria-label")
     assert label == "I asks I: weight 1.00, allowed"
     reader.button("Causal").click()
-    assert_same(reader.now, SCORES, VALUES, np.tri(N, dtype=bool))
+    assert_same(reader.now, SCORES, VALUES, np.tri(N_TOKENS, dtype=bool))
     assert reader.figure.bounding_box()["height"] <= 560
     assert reader.wrong == []
     reader.close()
@@ -238,7 +244,7 @@ def test_brief_the_weights_themselves_are_painted(browser):
 def test_a_finger_paints_and_the_page_stays_where_it_is(browser):
     figure = mask_painter(SCORES, VALUES, TOKENS)
     reader = FigureReader(browser, figure, figure, width=390, has_touch=True, is_mobile=True)
-    places = [cell(reader, i, 0).bounding_box() for i in range(N)]
+    places = [cell(reader, i, 0).bounding_box() for i in range(N_TOKENS)]
     x, y = ([p[a] + p[b] / 2 for p in places] for a, b in (("x", "width"), ("y", "height")))
     touch = reader.page.context.new_cdp_session(reader.page)
 
@@ -250,7 +256,7 @@ def test_a_finger_paints_and_the_page_stays_where_it_is(browser):
     for a, b in list(zip(x, y, strict=True))[3:0:-1]:
         finger("Move", {"x": a, "y": b})
     finger("End")
-    mask = np.tri(N, dtype=bool)
+    mask = np.tri(N_TOKENS, dtype=bool)
     mask[1:, 0] = False
     assert reader.now["mask"] == mask.tolist()
     assert reader.page.evaluate("() => scrollY") == 0
@@ -273,7 +279,7 @@ def test_a_phone_has_room_for_eight_tokens_and_large_numbers(browser, scheme):
 
 
 @needs_browser
-def test_without_javascript_and_on_paper_the_first_state_stands(browser):
+def test_without_scripts_and_on_paper_it_shows_the_first_state(browser):
     figure = mask_painter(SCORES, VALUES, TOKENS)
     still = FigureReader(browser, figure, java_script_enabled=False)
     assert "the mask can be painted" in still.page.inner_text(".am-still")
@@ -285,6 +291,6 @@ def test_without_javascript_and_on_paper_the_first_state_stands(browser):
     printed.page.emulate_media(media="print")
     printed.page.wait_for_selector(".am-first")
     assert printed.page.is_visible(".am-still")
-    assert printed.page.locator(".am-first .mp-masked:visible").count() == N * (N - 1)
+    assert printed.page.locator(".am-first .mp-masked:visible").count() == N_TOKENS * (N_TOKENS - 1)
     assert not printed.page.is_visible(".am-stage")
     printed.close()

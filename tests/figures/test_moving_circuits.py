@@ -23,41 +23,53 @@ TOKENS = ["Tom", " saw", " Ann", " <b>", " saw", " Ann", "."]
 IDS = torch.tensor([0, 1, 2, 3, 1, 2, 4])
 
 
-def maps_of(seed: int = 0) -> torch.Tensor:
+def random_maps(seed: int = 0) -> torch.Tensor:
     scores = 3 * torch.randn(LAYERS, HEADS, N, N, generator=torch.Generator().manual_seed(seed))
     hidden = torch.ones(N, N, dtype=torch.bool).triu(1)
     return scores.masked_fill(hidden, -torch.inf).softmax(-1)
 
 
-ONE = {"tokens": TOKENS, "pair": [5, 2], "maps": pack_maps(maps_of())}
+FIRST_SENTENCE = {"tokens": TOKENS, "pair": [5, 2], "maps": pack_maps(random_maps())}
 TEXTS = ["".join(TOKENS), "another"]
 
 
 def explorer(**changed):
-    return moving.head_explorer(ONE | changed, LAYERS, HEADS, TEXTS)
+    return moving.head_explorer(FIRST_SENTENCE | changed, LAYERS, HEADS, TEXTS)
 
 
 def test_a_byte_a_weight_is_at_most_half_a_step_off():
-    back = unpack_maps(ONE["maps"], N, LAYERS, HEADS)
-    assert np.abs(back - maps_of().numpy()).max() <= 0.5 / 255 + 1e-6
+    back = unpack_maps(FIRST_SENTENCE["maps"], N, LAYERS, HEADS)
+    assert np.abs(back - random_maps().numpy()).max() <= 0.5 / 255 + 1e-6
     assert back[..., *np.triu_indices(N, 1)].max() == 0
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: moving.head_explorer(ONE, LAYERS, HEADS + 1), "a byte for each of 3 · 5 · 7 · 8"),
-        (lambda: moving.head_explorer(ONE, LAYERS, HEADS, order="size"), "order: expected one of"),
-        (lambda: moving.head_explorer(ONE | {"pair": None}, LAYERS, HEADS), "order: expected one"),
-        (lambda: moving.head_explorer(ONE, LAYERS, HEADS, query=7), "from 0 to 6, got 7"),
+        (
+            lambda: moving.head_explorer(FIRST_SENTENCE, LAYERS, HEADS + 1),
+            "a byte for each of 3 · 5 · 7 · 8",
+        ),
+        (
+            lambda: moving.head_explorer(FIRST_SENTENCE, LAYERS, HEADS, order="size"),
+            "order: expected one of",
+        ),
+        (
+            lambda: moving.head_explorer(FIRST_SENTENCE | {"pair": None}, LAYERS, HEADS),
+            "order: expected one",
+        ),
+        (
+            lambda: moving.head_explorer(FIRST_SENTENCE, LAYERS, HEADS, query=7),
+            "from 0 to 6, got 7",
+        ),
     ],
 )
-def test_what_does_not_fit_is_refused(make, message):
+def test_arguments_that_do_not_fit_are_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
 
 
-def test_markup_stays_text_and_bytes_stay_the_same():
+def test_words_are_escaped_and_equal_arguments_equal_bytes():
     html = explorer()._repr_html_()
     assert html == explorer()._repr_html_()
     assert " <b>" not in html
@@ -77,11 +89,11 @@ def test_markup_stays_text_and_bytes_stay_the_same():
 )
 def test_heads_are_sorted_by_what_head_scores_says(opened, order, pattern):
     reader = opened(explorer())
-    found = reader.compute(ONE, order)
-    held = torch.from_numpy(unpack_maps(ONE["maps"], N, LAYERS, HEADS))
+    sorted_heads = reader.compute(FIRST_SENTENCE, order)
+    held = torch.from_numpy(unpack_maps(FIRST_SENTENCE["maps"], N, LAYERS, HEADS))
     right = head_scores(held, pattern).flatten()
-    assert sorted(head for head, _ in found) == list(range(LAYERS * HEADS))
-    for (head, score), (_, after) in zip(found, [*found[1:], (0, -1)], strict=True):
+    assert sorted(head for head, _ in sorted_heads) == list(range(LAYERS * HEADS))
+    for (head, score), (_, after) in zip(sorted_heads, [*sorted_heads[1:], (0, -1)], strict=True):
         assert score == pytest.approx(right[head].item(), abs=1e-9)
         assert score >= after
 
@@ -89,7 +101,7 @@ def test_heads_are_sorted_by_what_head_scores_says(opened, order, pattern):
 @needs_browser
 def test_a_head_a_word_and_an_order_are_chosen(opened):
     reader = opened(explorer())
-    held = unpack_maps(ONE["maps"], N, LAYERS, HEADS)
+    held = unpack_maps(FIRST_SENTENCE["maps"], N, LAYERS, HEADS)
     best = int(held[..., 5, 2].argmax())
     assert reader.now["head"] == best
     assert reader.says.startswith(f"Head {best // HEADS}.{best % HEADS}: “Ann” looks at")
@@ -111,15 +123,15 @@ def test_a_head_a_word_and_an_order_are_chosen(opened):
 
 @needs_browser
 def test_the_other_sentences_come_with_the_books_script(browser, tmp_path):
-    other = {
+    second_sentence = {
         "tokens": ["one", " two", " one"],
         "pair": None,
-        "maps": pack_maps(maps_of(1)[..., :3, :3]),
+        "maps": pack_maps(random_maps(1)[..., :3, :3]),
     }
     (tmp_path / "_static").mkdir()
-    kept = {"layers": LAYERS, "heads": HEADS, "sentences": [ONE, other]}
+    data = {"layers": LAYERS, "heads": HEADS, "sentences": [FIRST_SENTENCE, second_sentence]}
     (tmp_path / "_static" / "real_heads.js").write_text(
-        f"window.attncourseRealHeads = {json.dumps(kept)};"
+        f"window.attncourseRealHeads = {json.dumps(data)};"
     )
     html = explorer()._repr_html_()
     page_of = '<!doctype html><html lang="en" {}><meta charset="utf-8"><title>t</title><body>{}'
@@ -142,9 +154,9 @@ def test_the_other_sentences_come_with_the_books_script(browser, tmp_path):
 @needs_browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_phone_shows_figure_and_controls_at_once(opened, scheme):
-    kept = json.loads(json.dumps(ONE))
+    sentence = json.loads(json.dumps(FIRST_SENTENCE))
     reader = opened(
-        moving.head_explorer(kept, LAYERS, HEADS, TEXTS), width=390, color_scheme=scheme
+        moving.head_explorer(sentence, LAYERS, HEADS, TEXTS), width=390, color_scheme=scheme
     )
     assert reader.overflow() <= 0
     assert reader.small_text() == []

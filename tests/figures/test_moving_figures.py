@@ -26,7 +26,7 @@ ARROW_WORDS, SENTENCES = ["dog", "bites", "man"], [[0, 1, 2], [2, 1, 0], [0, 1, 
 ARROWS = np.array([[1.6, 0.9], [-0.9, 1.2], [1.5, -0.7]])
 AGES, PRICES = [1.0, 3.0, 5.0, 9.0, 14.0], [31.0, 24.0, 18.0, 12.0, 45.0]
 X = RNG.normal(size=(5, 4))
-EVIL = "<img src=x onerror=alert(1)>"
+MARKUP_WORD = "<img src=x onerror=alert(1)>"
 
 
 FIGURES = {
@@ -56,8 +56,8 @@ def control(reader: FigureReader, name: str):
     return reader.figure.locator(f'.am-stage [data-part="{name}"]')
 
 
-def close(found, expected, atol=1e-6) -> None:
-    np.testing.assert_allclose(found, expected, rtol=0, atol=atol)
+def assert_close(computed, expected, atol=1e-6) -> None:
+    np.testing.assert_allclose(computed, expected, rtol=0, atol=atol)
 
 
 # --- without a browser ----------------------------------------------------------------------------
@@ -76,11 +76,11 @@ def test_equal_arguments_equal_bytes_and_nothing_from_outside(name):
 @pytest.mark.parametrize(
     "figure",
     [
-        moving.worked_row(X, [EVIL, "</script>", '"&<', "مرحبا", "x"]),
-        heads([EVIL[:9], "</b>", '"&<', "x", "y"], names=[EVIL, "</script>", "&"]),
+        moving.worked_row(X, [MARKUP_WORD, "</script>", '"&<', "مرحبا", "x"]),
+        heads([MARKUP_WORD[:9], "</b>", '"&<', "x", "y"], names=[MARKUP_WORD, "</script>", "&"]),
     ],
 )
-def test_words_are_never_markup(figure):
+def test_words_are_escaped(figure):
     html = figure._repr_html_()
     assert html.count("</script>") == 2
     assert "<img" not in html
@@ -135,7 +135,7 @@ def test_words_are_never_markup(figure):
         ("worked_row", [X, WORDS, 5], "chosen"),
     ],
 )
-def test_what_does_not_fit_is_refused(name, arguments, message):
+def test_arguments_that_do_not_fit_are_refused(name, arguments, message):
     with pytest.raises(ValueError, match=message):
         getattr(moving, name)(*arguments)
 
@@ -143,8 +143,8 @@ def test_what_does_not_fit_is_refused(name, arguments, message):
 # --- what is computed is what the package computes ------------------------------------------------
 
 
-def groups(points, near=0.05):
-    """The number of groups as chapter 4 counts them."""
+def count_groups(points, near=0.05):
+    """Return the number of groups as chapter 4 counts them."""
     label = np.full(len(points), -1)
     for i in range(len(points)):
         if label[i] < 0:
@@ -154,22 +154,22 @@ def groups(points, near=0.05):
 
 
 @needs_browser
-def test_steps_on_the_circle(opened):
+def test_a_step_on_the_circle_is_the_packages(opened):
     reader = opened(moving.mean_shift_circle(CIRCLE))
     for seed in range(20):
         rng = np.random.default_rng(seed)
         points = unit_rows(rng.normal(size=(seed + 1, 2)))
         kappa = rng.uniform(0.5, 40)
-        found = reader.compute({"points": points.tolist(), "kappa": kappa})
+        computed = reader.compute({"points": points.tolist(), "kappa": kappa})
         weights = attention_weights(np.sqrt(kappa) * points)
-        close(found["weights"], weights)
-        close(found["output"], mix(weights, points))
-        close(found["moved"], unit_rows(mix(weights, points)))
-        assert found["count"] == groups(points)
+        assert_close(computed["weights"], weights)
+        assert_close(computed["output"], mix(weights, points))
+        assert_close(computed["moved"], unit_rows(mix(weights, points)))
+        assert computed["count"] == count_groups(points)
 
 
-def on_the_circle(reader: FigureReader) -> np.ndarray:
-    """The points as they are drawn."""
+def points_drawn(reader: FigureReader) -> np.ndarray:
+    """Return the points as they are drawn on the circle."""
     drawn = reader.figure.locator(".am-stage .am-point").evaluate_all(
         "dots => dots.map(dot => [dot.cx.baseVal.value, dot.cy.baseVal.value])"
     )
@@ -180,23 +180,23 @@ def on_the_circle(reader: FigureReader) -> np.ndarray:
 def test_the_buttons_move_the_points_by_the_kappa_of_the_slider(opened):
     reader = opened(moving.mean_shift_circle(CIRCLE, kappa=3))
     points, taken = CIRCLE, 0
-    close(on_the_circle(reader), points, 1e-5)  # SVG keeps single precision
+    assert_close(points_drawn(reader), points, 1e-5)  # SVG keeps single precision
     for kappa, name, steps in ((3, "Step", 1), (17.5, "Step", 1), (17.5, "10 steps", 10)):
         control(reader, "kappa").fill(str(kappa))
         reader.button(name).click()
         for _ in range(steps):
             points = unit_rows(mix(attention_weights(np.sqrt(kappa) * points), points))
         taken += steps
-        close(on_the_circle(reader), points, 1e-5)
-        close(reader.now["weights"], attention_weights(np.sqrt(kappa) * points))
+        assert_close(points_drawn(reader), points, 1e-5)
+        assert_close(reader.now["weights"], attention_weights(np.sqrt(kappa) * points))
         assert f"{taken} step" in reader.says
-        assert f"{groups(points)} group" in reader.says
+        assert f"{count_groups(points)} group" in reader.says
     reader.button("Back").click()
-    close(on_the_circle(reader), CIRCLE, 1e-5)
+    assert_close(points_drawn(reader), CIRCLE, 1e-5)
 
 
-def measured(draws: np.ndarray, width: int, divisor: str) -> dict:
-    """Scores that scale as √d, divided, and what chapter 7 measures of their weights."""
+def width_measures(draws: np.ndarray, width: int, divisor: str) -> dict:
+    """Return chapter 7's measures of the weights of scores of size √width after division."""
     scores = torch.tensor(draws) * math.sqrt(width)
     if divisor == "√d":
         scores = scale_scores(scores[None], width)[0]
@@ -209,52 +209,52 @@ def measured(draws: np.ndarray, width: int, divisor: str) -> dict:
             "entropy": entropy, "norm": norm}  # fmt: skip
 
 
-def assert_measured(found: dict, expected: dict) -> None:
-    assert found.keys() == expected.keys()
+def assert_measured(computed: dict, expected: dict) -> None:
+    assert computed.keys() == expected.keys()
     for name, value in expected.items():
-        close(found[name], value)
+        assert_close(computed[name], value)
 
 
 @needs_browser
-def test_scores_weights_entropy_and_gradient_at_every_width(opened):
+def test_width_measures_agree_at_every_width(opened):
     reader = opened(moving.width_slider())
     for seed in range(30):
         rng = np.random.default_rng(seed)
         draws, width = rng.normal(size=rng.integers(2, 11)), int(2 ** rng.integers(11))
         for name, divisor in (("1", 1), ("√d", math.sqrt(width)), ("d", width)):
-            asked = {"draws": draws.tolist(), "width": width, "divisor": divisor}
-            assert_measured(reader.compute(asked), measured(draws, width, name))
+            inputs = {"draws": draws.tolist(), "width": width, "divisor": divisor}
+            assert_measured(reader.compute(inputs), width_measures(draws, width, name))
 
 
 @needs_browser
 @pytest.mark.parametrize("scores", [[0, 0, 0], [2, 2, -1], [1e300, -1e300, 0], [5, 5]])
-def test_the_gradient_where_weights_are_equal_or_saturated(opened, scores):
-    found = opened(moving.width_slider()).compute({"draws": scores, "width": 1, "divisor": 1})
+def test_the_gradient_agrees_at_equal_and_saturated_weights(opened, scores):
+    computed = opened(moving.width_slider()).compute({"draws": scores, "width": 1, "divisor": 1})
     p = softmax(np.array(scores, dtype=float))
-    close(found["norm"], np.linalg.eigvalsh(np.diag(p) - np.outer(p, p))[-1])
-    assert 0 <= found["entropy"] <= math.log(len(scores)) + 1e-12
+    assert_close(computed["norm"], np.linalg.eigvalsh(np.diag(p) - np.outer(p, p))[-1])
+    assert 0 <= computed["entropy"] <= math.log(len(scores)) + 1e-12
 
 
 @needs_browser
-def test_the_slider_and_the_buttons_of_the_width(opened):
+def test_slider_and_buttons_choose_width_and_divisor(opened):
     reader = opened(moving.width_slider())
     draws = np.array(moving.width_slider().data["draws"])
     for exponent, name in ((0, "1"), (10, "1"), (10, "√d"), (7, "√d"), (7, "d"), (10, "d")):
         control(reader, "width").fill(str(exponent))
         reader.button(name).click()
-        expected = measured(draws, 2**exponent, name)
+        expected = width_measures(draws, 2**exponent, name)
         assert_measured(reader.now, expected)
         assert f"Width {2**exponent}, divided by {name}:" in reader.says
         assert f"the largest weight is {expected['largest']:.3f}" in reader.says
         cells = reader.figure.locator(".am-stage .am-chosen").all_inner_texts()
-        assert cells == [f"{expected[what]:.3f}" for what in ("largest", "entropy", "norm")]
+        assert cells == [f"{expected[measure]:.3f}" for measure in ("largest", "entropy", "norm")]
         texts = reader.figure.locator(".am-stage [data-part=bars] text").all_text_contents()
-        close([float(t.replace("−", "-")) for t in texts[::2]], expected["scores"], 0.051)
-        close([float(t) for t in texts[1::2]], expected["weights"], 0.0051)
+        assert_close([float(t.replace("−", "-")) for t in texts[::2]], expected["scores"], 0.051)
+        assert_close([float(t) for t in texts[1::2]], expected["weights"], 0.0051)
 
 
-def roped(vector, position: float, pair: int, d: int, base: float) -> np.ndarray:
-    """A vector in one pair of d features, turned by its position, as the package does it."""
+def rotated(vector, position: float, pair: int, d: int, base: float) -> np.ndarray:
+    """Return a vector in one pair of d features, rotated by its position with the package."""
     x = torch.zeros(1, d, dtype=torch.float64)
     x[0, 2 * pair : 2 * pair + 2] = torch.tensor(vector, dtype=torch.float64)
     place = torch.tensor([position], dtype=torch.float64)
@@ -269,13 +269,13 @@ def test_hands_queries_and_keys_turn_as_the_package_turns_them(opened):
         d, base = 2 * int(rng.integers(1, 9)), float(rng.uniform(2, 20000))
         q, k = rng.normal(size=(2, 2))
         s, t, pair = int(rng.integers(100)), int(rng.integers(100)), int(rng.integers(d // 2))
-        asked = {"s": s, "t": t, "pair": pair, "d": d, "base": base}
-        found = reader.compute({"q": q.tolist(), "k": k.tolist(), **asked})
-        close(found["encoding"], sinusoidal_encoding(s + 1, d, base)[s].numpy())
-        turned = roped(q, s, pair, d, base), roped(k, t, pair, d, base)
-        close(found["query"], turned[0])
-        close(found["key"], turned[1])
-        close(found["score"], turned[0] @ turned[1])
+        inputs = {"s": s, "t": t, "pair": pair, "d": d, "base": base}
+        computed = reader.compute({"q": q.tolist(), "k": k.tolist(), **inputs})
+        assert_close(computed["encoding"], sinusoidal_encoding(s + 1, d, base)[s].numpy())
+        turned = rotated(q, s, pair, d, base), rotated(k, t, pair, d, base)
+        assert_close(computed["query"], turned[0])
+        assert_close(computed["key"], turned[1])
+        assert_close(computed["score"], turned[0] @ turned[1])
 
 
 @needs_browser
@@ -288,47 +288,47 @@ def test_the_score_depends_on_the_distance_alone(opened):
         for s, t in ((0, 17), (30, 47), (43, 60)):
             control(reader, "s").fill(str(s))
             control(reader, "t").fill(str(t))
-            close(reader.now["query"], roped(q, s, pair, 8, 10000))
-            close(reader.now["key"], roped(k, t, pair, 8, 10000))
-            close(reader.now["encoding"], sinusoidal_encoding(61, 8)[s].numpy())
+            assert_close(reader.now["query"], rotated(q, s, pair, 8, 10000))
+            assert_close(reader.now["key"], rotated(k, t, pair, 8, 10000))
+            assert_close(reader.now["encoding"], sinusoidal_encoding(61, 8)[s].numpy())
             assert "distance s − t = −17," in reader.says
             scores.append(reader.now["score"])
             drawn.add(control(reader, "dot").get_attribute("cx"))
             hand = control(reader, "hand-1").get_attribute("d")
             x, y = (float(part) for part in hand.split("l")[1].split(","))
-            close([x / 28, -y / 28], [math.sin(s / 10), math.cos(s / 10)])
-        close(scores, scores[0])
+            assert_close([x / 28, -y / 28], [math.sin(s / 10), math.cos(s / 10)])
+        assert_close(scores, scores[0])
         assert len(drawn) == 1
 
 
 @needs_browser
-def test_both_move_on_and_stop_at_the_ends(opened):
+def test_query_and_key_move_on_and_stop_at_the_ends(opened):
     reader = opened(moving.position_dial(s=59, t=1))
     score = reader.now["score"]
     reader.button("Both on by 1").click()
     assert "Query at 60, key at 2," in reader.says
-    close(reader.now["score"], score)
+    assert_close(reader.now["score"], score)
     assert reader.button("Both on by 1").is_disabled()
     for _ in range(2):
         reader.button("Both back by 1").click()
     assert reader.button("Both back by 1").is_disabled()
 
 
-def joined(maps, values, W_o, on) -> tuple[np.ndarray, np.ndarray]:
-    """Concatenation and output, with zeros from the heads that are off."""
+def concatenation_and_output(maps, values, W_o, on) -> tuple[np.ndarray, np.ndarray]:
+    """Return concatenation and output, with zeros from the heads that are off."""
     A, V, W = (torch.tensor(np.array(x)) for x in (maps, values, W_o))
-    found = torch.tensor(on, dtype=torch.float64)[:, None, None] * (A @ V)
-    concat = merge_heads(found)
+    head_outputs = torch.tensor(on, dtype=torch.float64)[:, None, None] * (A @ V)
+    concat = merge_heads(head_outputs)
     return concat.numpy(), (concat @ W).numpy()
 
 
-def assert_joined(found: dict, maps, values, W_o, on) -> None:
-    concat, output = joined(maps, values, W_o, on)
-    whole = joined(maps, values, W_o, [True] * len(maps))[1]
-    close(found["concat"], concat)
-    close(found["output"], output)
-    change = np.linalg.norm(output - whole, axis=1) / np.linalg.norm(whole, axis=1)
-    close(found["change"], change)
+def assert_joined(computed: dict, maps, values, W_o, on) -> None:
+    concat, output = concatenation_and_output(maps, values, W_o, on)
+    all_heads = concatenation_and_output(maps, values, W_o, [True] * len(maps))[1]
+    assert_close(computed["concat"], concat)
+    assert_close(computed["output"], output)
+    change = np.linalg.norm(output - all_heads, axis=1) / np.linalg.norm(all_heads, axis=1)
+    assert_close(computed["change"], change)
 
 
 @needs_browser
@@ -337,28 +337,28 @@ def test_heads_that_are_off_hand_zeros_to_the_last_matrix(opened):
     for seed in range(20):
         rng = np.random.default_rng(seed)
         h, n, d_head, d = (int(x) for x in rng.integers(1, [5, 8, 4, 9]))
-        given = {
+        inputs = {
             "maps": rng.dirichlet(np.ones(n), size=(h, n)).tolist(),
             "values": rng.normal(size=(h, n, d_head)).tolist(),
             "W_o": rng.normal(size=(h * d_head, d)).tolist(),
             "on": [bool(x) for x in rng.integers(2, size=h)],
         }
-        assert_joined(reader.compute(given), **given)
+        assert_joined(reader.compute(inputs), **inputs)
 
 
 @needs_browser
-def test_switches_of_heads(opened):
+def test_a_switch_turns_its_head_off(opened):
     reader = opened(heads())
     on = [True, True, True]
     for i in (1, 0, 2, 1):
         control(reader, f"switch-{i}").click()
         on[i] = not on[i]
         assert_joined(reader.now, MAPS, VALUES, W_O, on)
-        concat, output = joined(MAPS, VALUES, W_O, on)
+        concat, output = concatenation_and_output(MAPS, VALUES, W_O, on)
         for name, numbers in (("concat", concat), ("output", output)):
             cells = control(reader, name).locator("tbody td").all_inner_texts()
             shown = [float(c.replace("−", "-")) for c in cells if "%" not in c]
-            close(shown, numbers.ravel(), 0.051)
+            assert_close(shown, numbers.ravel(), 0.051)
         for j, state in enumerate(on):
             pressed = control(reader, f"switch-{j}").get_attribute("aria-pressed")
             assert pressed == str(state).lower()
@@ -369,7 +369,7 @@ def test_switches_of_heads(opened):
 
 
 @needs_browser
-def test_heads_that_are_off_from_the_start(opened):
+def test_heads_can_be_off_from_the_start(opened):
     figure = heads(off=[0, 2])
     first = re.findall(r"<td[^>]*>([^<]*)</td>", figure._repr_html_())
     reader = opened(figure)
@@ -384,30 +384,30 @@ def test_heads_that_are_off_from_the_start(opened):
 
 
 @needs_browser
-def test_the_brief_dial_turns_and_scores_as_the_whole_one(opened):
+def test_the_brief_dial_computes_what_the_full_one_does(opened):
     reader = opened(moving.position_dial(s=3, t=20, brief=True))
     score = reader.now["score"]
-    close(score, roped((0.6, 0.9), 3, 1, 8, 1e4) @ roped((0.9, 0.35), 20, 1, 8, 1e4))
+    assert_close(score, rotated((0.6, 0.9), 3, 1, 8, 1e4) @ rotated((0.9, 0.35), 20, 1, 8, 1e4))
     reader.button("Both on by 1").click()
     assert "Query at 4, key at 21," in reader.says
-    close(reader.now["score"], score)
+    assert_close(reader.now["score"], score)
     control(reader, "s").fill("9")
     assert abs(reader.now["score"] - score) > 0.01
     assert reader.figure.locator('.am-stage [data-part="curve"]').count() == 0
 
 
 @needs_browser
-def test_blends_and_the_rules_of_a_mixture(opened):
+def test_blends_and_the_rules_of_a_mixture_are_the_packages(opened):
     reader = opened(moving.three_weights(TRIANGLE))
     for seed in range(40):
         rng = np.random.default_rng(seed)
         weights = rng.dirichlet(np.ones(3)) + (seed % 4) / 10 * rng.normal(size=3)
         points = rng.normal(size=(3, 2))
-        found = reader.compute({"points": points.tolist(), "weights": weights.tolist()})
-        close(found["blend"], mix(weights[None], points)[0])
-        close(found["sum"], weights.sum())
-        assert found["negative"] == np.flatnonzero(weights < 0).tolist()
-        assert found["fair"] == is_row_stochastic(weights[None], atol=1e-9)
+        computed = reader.compute({"points": points.tolist(), "weights": weights.tolist()})
+        assert_close(computed["blend"], mix(weights[None], points)[0])
+        assert_close(computed["sum"], weights.sum())
+        assert computed["negative"] == np.flatnonzero(weights < 0).tolist()
+        assert computed["fair"] == is_row_stochastic(weights[None], atol=1e-9)
 
 
 @needs_browser
@@ -421,11 +421,11 @@ def test_blends_and_the_rules_of_a_mixture(opened):
         ([2, 2, 2], "outside the picture"),
     ],
 )
-def test_typed_weights(opened, weights, says):
+def test_typed_weights_move_the_blend(opened, weights, says):
     reader = opened(moving.three_weights(TRIANGLE))
     for j, weight in enumerate(weights):
         control(reader, f"weight-{j}").fill(str(weight))
-    close(reader.now["blend"], mix(np.array([weights], dtype=float), TRIANGLE)[0])
+    assert_close(reader.now["blend"], mix(np.array([weights], dtype=float), TRIANGLE)[0])
     assert says in reader.says
     hollow = "page" in reader.figure.locator(".am-stage .am-grip").get_attribute("style")
     assert hollow != is_row_stochastic(np.array([weights], dtype=float))
@@ -442,10 +442,10 @@ def test_the_blend_is_where_it_was_dragged_to(opened):
         reader.page.mouse.up()
         grip = reader.figure.locator(".am-stage .am-grip")
         drawn = [float(grip.get_attribute(axis)) / 330 for axis in ("cx", "cy")]
-        close(drawn, [x, y], 2e-3)  # the weights are rounded to thousandths
+        assert_close(drawn, [x, y], 2e-3)  # the weights are rounded to thousandths
         weights = [float(control(reader, f"weight-{j}").input_value()) for j in range(3)]
-        close(sum(weights), 1)
-        close(reader.now["blend"], mix(np.array([weights]), TRIANGLE)[0])
+        assert_close(sum(weights), 1)
+        assert_close(reader.now["blend"], mix(np.array([weights]), TRIANGLE)[0])
         assert reader.now["fair"] == (min(weights) >= 0)
 
 
@@ -455,14 +455,14 @@ def test_dividing_by_the_sum_and_going_back(opened):
     for j, weight in enumerate((1.5, 0.5, 2)):
         control(reader, f"weight-{j}").fill(str(weight))
     reader.button("Divide by their sum").click()
-    close(reader.now["blend"], mix(np.array([[3, 1, 4]]) / 8, TRIANGLE)[0])
+    assert_close(reader.now["blend"], mix(np.array([[3, 1, 4]]) / 8, TRIANGLE)[0])
     assert reader.now["fair"]
     for j, weight in enumerate((0.5, -0.5, 0)):
         control(reader, f"weight-{j}").fill(str(weight))
     reader.button("Divide by their sum").click()
     assert "close to 0" in reader.says
     reader.button("Back").click()
-    close(reader.now["blend"], mix(np.array([[0.5, 0.2, 0.3]]), TRIANGLE)[0])
+    assert_close(reader.now["blend"], mix(np.array([[0.5, 0.2, 0.3]]), TRIANGLE)[0])
 
 
 @needs_browser
@@ -480,15 +480,15 @@ def test_a_weight_that_is_no_number_or_huge_gets_a_sentence(opened, entry):
 
 
 @needs_browser
-def test_means_and_cosines_of_arrows(opened):
+def test_means_and_cosines_of_arrows_are_the_packages(opened):
     reader = opened(moving.two_means(ARROW_WORDS, ARROWS, SENTENCES))
     for seed in range(20):
         rng = np.random.default_rng(seed)
         vectors, pair = rng.normal(size=(3, 2)), rng.integers(3, size=(2, 1 + seed % 4))
         vectors[0] *= seed % 5 > 0
-        found = reader.compute({"vectors": vectors.tolist(), "sentences": pair.tolist()})
-        close(found["cosines"], cosine_similarity(vectors, vectors))
-        close(found["means"], vectors[pair].mean(axis=1))
+        computed = reader.compute({"vectors": vectors.tolist(), "sentences": pair.tolist()})
+        assert_close(computed["cosines"], cosine_similarity(vectors, vectors))
+        assert_close(computed["means"], vectors[pair].mean(axis=1))
 
 
 @needs_browser
@@ -505,19 +505,21 @@ def test_dragged_arrows_keep_one_mean_for_two_sentences(opened):
         reader.page.mouse.move(*to, steps=3)
         reader.page.mouse.up()
         vectors[word] = min(x, 2.5), y
-        close(reader.now["means"], [vectors.mean(axis=0)] * 2, 0.01)
-        close(reader.now["cosines"], cosine_similarity(vectors, vectors), 0.03)
+        assert_close(reader.now["means"], [vectors.mean(axis=0)] * 2, 0.01)
+        assert_close(reader.now["cosines"], cosine_similarity(vectors, vectors), 0.03)
         assert "one place" in reader.says
     reader.button("bites").click()
     control(reader, "x").fill("2")
     control(reader, "y").fill("-1.5")
     vectors[1] = 2, -1.5
     reader.button("dog bites dog").click()
-    close(reader.now["means"], [vectors[s].mean(axis=0) for s in ([0, 1, 2], [0, 1, 0])], 0.02)
+    assert_close(
+        reader.now["means"], [vectors[s].mean(axis=0) for s in ([0, 1, 2], [0, 1, 0])], 0.02
+    )
     assert "two places" in reader.says
     at = control(reader, "means").locator("circle").nth(1)
     drawn = np.array([float(at.get_attribute(axis)) for axis in ("cx", "cy")])
-    close((drawn - [165, 108]) / 56 * [1, -1], reader.now["means"][1])
+    assert_close((drawn - [165, 108]) / 56 * [1, -1], reader.now["means"][1])
 
 
 @needs_browser
@@ -528,30 +530,30 @@ def test_prices_are_soft_lookups_at_every_temperature(opened):
         control(reader, "query").fill(str(query))
         control(reader, "heat").fill(str(heat))
         weights = softmax(-((query - keys) ** 2) / 2, temperature=10**heat)
-        close(reader.now["weights"], weights)
-        wanted = kernel_regression(np.array([float(query)]), keys, values, 10 ** (heat / 2))[0]
-        close(reader.now["answer"], wanted)
-        assert f"The price is {wanted:.1f} thousand." in reader.says
+        assert_close(reader.now["weights"], weights)
+        price = kernel_regression(np.array([float(query)]), keys, values, 10 ** (heat / 2))[0]
+        assert_close(reader.now["answer"], price)
+        assert f"The price is {price:.1f} thousand." in reader.says
         ring = reader.figure.locator(".am-stage .am-answer")
-        close((186 - float(ring.get_attribute("cy"))) / 172 * 50, wanted)
+        assert_close((186 - float(ring.get_attribute("cy"))) / 172 * 50, price)
     box = reader.figure.locator(".am-stage svg").bounding_box()
     reader.page.mouse.click(box["x"] + box["width"] * (34 + 284 / 2) / 330, box["y"] + 50)
-    close(float(control(reader, "query").input_value()), 8.0, 0.11)
+    assert_close(float(control(reader, "query").input_value()), 8.0, 0.11)
 
 
 @needs_browser
 @pytest.mark.parametrize("size", [1, 30, 1000])
-def test_a_row_worked(opened, size):
+def test_a_row_is_worked_out_in_words(opened, size):
     rng = np.random.default_rng(size)
     tokens = rng.uniform(-size, size, size=(6, 3))
     reader = opened(moving.worked_row(tokens, list("abcdef")))
     for i, name in enumerate("abcdef"):
         reader.button(name).click()
         scores = tokens @ tokens[i]
-        close(reader.now["scores"], scores, 1e-6 * size**2)
-        close(reader.now["shares"], attention_weights(tokens)[i])
-        close(reader.now["output"], self_attention(tokens)[i])
-        close(reader.now["parts"], attention_weights(tokens)[i][:, None] * tokens)
+        assert_close(reader.now["scores"], scores, 1e-6 * size**2)
+        assert_close(reader.now["shares"], attention_weights(tokens)[i])
+        assert_close(reader.now["output"], self_attention(tokens)[i])
+        assert_close(reader.now["parts"], attention_weights(tokens)[i][:, None] * tokens)
         raw = np.exp(scores - (scores.max() if size > 1 else 0))
         np.testing.assert_allclose(reader.now["raw"], raw, rtol=1e-6, atol=1e-300)
         text = reader.figure.inner_text()
@@ -559,13 +561,13 @@ def test_a_row_worked(opened, size):
         assert "Infinity" not in text
         cells = reader.figure.locator(".am-stage .am-sum td").all_inner_texts()
         shown = [float(cell.replace("−", "-")) for cell in cells[3:]]
-        close(shown, self_attention(tokens)[i], 0.0051)
+        assert_close(shown, self_attention(tokens)[i], 0.0051)
         assert f"“{name}” ({i}) listens most to" in reader.says
 
 
 # --- as a reader has it ---------------------------------------------------------------------------
 
-DRAWN = """(root, stage) => [...root.querySelectorAll(
+DRAWN_SCRIPT = """(root, stage) => [...root.querySelectorAll(
     stage + " :is(path, circle, text, td, i)")].map(node => [
         ["text", "TD"].includes(node.tagName) ? node.textContent.trim() : "",
         ...["d", "cx", "cy", "style"].map(key => node.getAttribute(key) ?? "")])"""
@@ -577,21 +579,21 @@ NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 def test_the_first_state_is_the_same_with_and_without_a_script(opened, name):
     """What Python drew, and what the script draws in its place before anybody has moved."""
     reader = opened(FIGURES[name]())
-    drawn = reader.figure.evaluate(DRAWN, ".am-stage")
+    drawn = reader.figure.evaluate(DRAWN_SCRIPT, ".am-stage")
     reader.page.emulate_media(media="print")
     reader.figure.locator(".am-first").wait_for(state="attached")
-    first = reader.figure.evaluate(DRAWN, ".am-first")
+    first = reader.figure.evaluate(DRAWN_SCRIPT, ".am-first")
     assert len(drawn) == len(first) > 5
-    for ours, theirs in zip(drawn, first, strict=True):
-        assert ours[0] == theirs[0]
-        for mine, other in zip(ours[1:4], theirs[1:4], strict=True):
-            numbers = [list(map(float, NUMBER.findall(text))) for text in (mine, other)]
-            close(*numbers, atol=0.11)
+    for script_row, html_row in zip(drawn, first, strict=True):
+        assert script_row[0] == html_row[0]
+        for script_text, html_text in zip(script_row[1:4], html_row[1:4], strict=True):
+            numbers = [list(map(float, NUMBER.findall(text))) for text in (script_text, html_text)]
+            assert_close(*numbers, atol=0.11)
 
 
 @needs_browser
 @every_figure
-def test_without_a_script_and_on_paper(opened, name):
+def test_without_a_script_and_on_paper_the_first_state_is_shown(opened, name):
     still = opened(FIGURES[name](), java_script_enabled=False)
     assert "In a browser that runs scripts" in still.page.inner_text(".am-still")
     assert still.page.locator("button:visible, input:visible").count() == 0
@@ -609,7 +611,7 @@ def test_without_a_script_and_on_paper(opened, name):
 @needs_browser
 @every_figure
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_phone_has_room_for_it(opened, name, scheme):
+def test_it_fits_a_phone(opened, name, scheme):
     reader = opened(FIGURES[name](), width=390, color_scheme=scheme)
     assert reader.overflow() <= 0
     assert reader.small_text() == []
@@ -644,7 +646,7 @@ def test_keys_move_what_the_mouse_moves(opened):
     reader = opened(moving.three_weights(TRIANGLE))
     control(reader, "weight-2").focus()
     reader.page.keyboard.press("ArrowUp")
-    close(reader.now["blend"], mix(np.array([[0.5, 0.2, 0.35]]), TRIANGLE)[0])
+    assert_close(reader.now["blend"], mix(np.array([[0.5, 0.2, 0.35]]), TRIANGLE)[0])
     reader = opened(heads())
     control(reader, "switch-2").focus()
     reader.page.keyboard.press("Space")
@@ -667,18 +669,18 @@ def test_points_glide_unless_motion_is_not_wanted(opened):
     seen = "dots => dots.map(dot => [getComputedStyle(dot).cx, getComputedStyle(dot).cy])"
     places = [[float(x.removesuffix("px")) for x in dot] for dot in dots.evaluate_all(seen)]
     expected = unit_rows(mix(attention_weights(np.sqrt(10) * CIRCLE), CIRCLE))
-    close((np.array(places) - 165) / 115 * [1, -1], expected, 1e-4)
+    assert_close((np.array(places) - 165) / 115 * [1, -1], expected, 1e-4)
 
 
 @needs_browser
-def test_two_figures_are_independent_and_words_never_run(opened):
-    nasty = [EVIL, "</script>", '"&<', "مرحبا", "x"]
+def test_two_figures_are_independent_and_markup_never_runs(opened):
+    nasty = [MARKUP_WORD, "</script>", '"&<', "مرحبا", "x"]
     reader = opened(moving.worked_row(X, nasty), moving.worked_row(2 * X, WORDS))
-    reader.button(EVIL).click()
-    assert EVIL in reader.says
-    close(reader.now["output"], self_attention(X)[0])
-    other = reader.page.locator(".attncourse-moving").nth(1)
-    close(other.evaluate("root => root.now.output"), self_attention(2 * X)[0])
+    reader.button(MARKUP_WORD).click()
+    assert MARKUP_WORD in reader.says
+    assert_close(reader.now["output"], self_attention(X)[0])
+    second_figure = reader.page.locator(".attncourse-moving").nth(1)
+    assert_close(second_figure.evaluate("root => root.now.output"), self_attention(2 * X)[0])
     assert reader.page.locator("img").count() == 0
 
 
@@ -699,7 +701,7 @@ def test_two_figures_are_independent_and_words_never_run(opened):
         moving.worked_row([[0.0]], ["nothing"]),
     ],
 )
-def test_the_smallest_and_the_largest_give_no_nonsense(opened, figure):
+def test_extreme_settings_give_finite_numbers(opened, figure):
     reader = opened(figure, width=390)
     for button in reader.figure.locator(".am-stage button:enabled").all():
         if button.is_enabled():

@@ -32,8 +32,8 @@ LOOPS = ["CASSIRSSYEQYF", "CASGQGTEAF", "CASLAGKF"]
 CLASSES = ("virus A", "virus B", "virus C")
 
 
-def wild(model):
-    """The model with random weights that are large enough for its maps and answers to differ."""
+def randomised(model):
+    """Give the model random weights large enough for its maps and answers to differ."""
     for parameter in model.parameters():
         parameter.data.normal_(std=0.6)
     return model.eval()
@@ -41,12 +41,12 @@ def wild(model):
 
 def gpt() -> GPT:
     torch.manual_seed(1)
-    return wild(GPT(GPTConfig(len(WORLD.words), 17, d_model=6, n_heads=3, d_ff=11)))
+    return randomised(GPT(GPTConfig(len(WORLD.words), 17, d_model=6, n_heads=3, d_ff=11)))
 
 
 def classifier(layers: int = 1) -> ReceptorClassifier:
     torch.manual_seed(2)
-    return wild(ReceptorClassifier(3, 15, d_model=8, n_heads=2, n_layers=layers))
+    return randomised(ReceptorClassifier(3, 15, d_model=8, n_heads=2, n_layers=layers))
 
 
 FIGURES = {
@@ -100,12 +100,12 @@ def test_equal_arguments_equal_bytes_and_nothing_from_outside(name):
         (lambda: length_slider(2.5), "n: "),
     ],
 )
-def test_what_does_not_fit_is_refused(make, message):
+def test_arguments_that_do_not_fit_are_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
 
 
-def test_the_first_head_that_is_off_looks_hard_and_costs_least():
+def test_the_first_head_off_attends_sharply_and_costs_least():
     looks = np.array([[0.9, 0.6, 0.2], [0.7, 0.1, 0.0]])
     costs = np.array([[0.5, 0.3, 0.0], [0.1, -1.0, 0.0]])
     assert surprising(looks, costs) == (1, 0)
@@ -113,25 +113,30 @@ def test_the_first_head_that_is_off_looks_hard_and_costs_least():
     assert [cost_in_nats(x) for x in (-0.001, -0.25, 0.006)] == ["0.00", "−0.25", "0.01"]
 
 
-def test_what_a_length_takes_is_what_the_package_counts():
+def test_bytes_and_operations_of_a_length_are_the_packages():
     for n in (512, 4096, 131072):
-        found = count_bytes_and_operations(n)
-        assert found["cache"] == kv_cache_bytes(n, **CACHE)
-        assert found["map"] == torch.empty(n, n, device="meta").nbytes
-        assert found["window"] == torch.empty(n, WINDOW, device="meta").nbytes
-        assert found["tile"] == torch.empty(TILE, TILE, device="meta").nbytes
-        assert found["operations"] == 2 * n * n * 64 * 2  # two products of 2 n² d
-    assert [size_in_words(x) for x in (68.7e9, 1.049e6, 9.96e3, 12)] == ["69 GB", "1.0 MB", "10 kB", "12 bytes"]  # fmt: skip  # noqa: E501
+        counted = count_bytes_and_operations(n)
+        assert counted["cache"] == kv_cache_bytes(n, **CACHE)
+        assert counted["map"] == torch.empty(n, n, device="meta").nbytes
+        assert counted["window"] == torch.empty(n, WINDOW, device="meta").nbytes
+        assert counted["tile"] == torch.empty(TILE, TILE, device="meta").nbytes
+        assert counted["operations"] == 2 * n * n * 64 * 2  # two products of 2 n² d
+    assert [size_in_words(x) for x in (68.7e9, 1.049e6, 9.96e3, 12)] == [
+        "69 GB",
+        "1.0 MB",
+        "10 kB",
+        "12 bytes",
+    ]
 
 
-def test_telling_loops_are_those_whose_motif_is_missed():
+def test_loops_shown_are_those_that_fail_without_their_motif():
     reader = AttentionReader(model=classifier())
     loops = ["CASRSSAEQF", "CASAERSSQF", "CASAEQRSSF", "CASRSSGTYF"] * 2
     labels = reader.shares(loops).argmax(-1)
     labels[1] = (labels[1] + 1) % 3  # not known, and its twin is
     starts = np.array([3, 5, 6, 3, 3, -1, 6, 3])
-    found = telling(reader, loops, labels, starts, n=9)
-    assert sorted(found) == sorted({loops[0], loops[2], loops[3]})
+    chosen = telling(reader, loops, labels, starts, n=9)
+    assert sorted(chosen) == sorted({loops[0], loops[2], loops[3]})
 
 
 # --- in a browser ---------------------------------------------------------------------------------
@@ -139,7 +144,7 @@ def test_telling_loops_are_those_whose_motif_is_missed():
 
 @torch.no_grad()
 def by_package(model: GPT, ids, off) -> np.ndarray:
-    """p(she), p(he), p(all others) without some heads."""
+    """Return p(she), p(he) and p(all others) without some heads."""
     model = model.double()
     for layer, head in off:
         model = ablate(model, layer, head)
@@ -206,16 +211,16 @@ def test_a_loop_is_read_as_the_package_reads_it(opened, layers):
 
 
 @needs_browser
-def test_a_letter_is_exchanged_and_what_cannot_be_read_is_said(opened):
+def test_letters_can_be_exchanged_and_unreadable_loops_say_why(opened):
     reader = opened(FIGURES["loop_reader"](), width=390)
     field = reader.figure.get_by_label("Loop")
     reader.figure.locator(".am-stage [data-part=falls] button").nth(4).click()
     assert field.input_value() == "CASSNRSSYEQYF"
     assert reader.page.evaluate("() => document.activeElement.textContent") == "N"
     before = reader.now
-    for text, said in (("", "Write a loop"), ("CAB*", "No amino acid: B, *"), ("A" * 16, "15")):
+    for text, message in (("", "Write a loop"), ("CAB*", "No amino acid: B, *"), ("A" * 16, "15")):
         field.fill(text)
-        assert said in reader.says
+        assert message in reader.says
         assert field.get_attribute("aria-invalid") == "true"
         assert reader.now == before
     reader.button("2").click()
@@ -255,7 +260,7 @@ def test_the_first_state_is_the_same_without_a_script(opened, name):
 @needs_browser
 @every_figure
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_phone_shows_it_whole(opened, name, scheme):
+def test_a_phone_shows_the_whole_figure(opened, name, scheme):
     reader = opened(FIGURES[name](), width=390, color_scheme=scheme)
     assert reader.overflow() <= 0
     assert reader.small_text() == []

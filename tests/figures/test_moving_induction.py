@@ -15,7 +15,7 @@ from attncourse.interpret import induction_pattern
 from helpers.figure_reader import FigureReader, needs_browser
 
 WORDS = ["7", "2", "9", "4", "7", "2", "9"]
-TYPED = [
+TYPED_TOKENS = [
     WORDS,
     ["a", "a"],
     ["a", "b"],
@@ -37,16 +37,18 @@ def control(reader: FigureReader, name: str):
     return reader.figure.locator(f'.am-stage [data-part="{name}"]')
 
 
-def expected(tokens: list[str], asks: int) -> np.ndarray:
+def expected_weights(tokens: list[str], asks: int) -> np.ndarray:
     ids = torch.tensor([tokens.index(token) for token in tokens])
     row = induction_pattern(ids)[asks].double()
     return (row / max(1, row.sum())).numpy()
 
 
-@pytest.mark.parametrize("tokens", TYPED, ids=" ".join)
-def test_the_row_is_the_packages(tokens):
+@pytest.mark.parametrize("tokens", TYPED_TOKENS, ids=" ".join)
+def test_the_row_of_weights_is_the_packages(tokens):
     for asks in range(len(tokens)):
-        np.testing.assert_allclose(induction_row(tokens, asks), expected(tokens, asks), atol=1e-12)
+        np.testing.assert_allclose(
+            induction_row(tokens, asks), expected_weights(tokens, asks), atol=1e-12
+        )
 
 
 def test_equal_arguments_equal_bytes_and_no_markup_of_words():
@@ -59,7 +61,7 @@ def test_equal_arguments_equal_bytes_and_no_markup_of_words():
 
 
 @pytest.mark.parametrize(
-    ("tokens", "asks", "told"),
+    ("tokens", "asks", "message"),
     [
         (["a"], 0, "expected 2 to 12 words"),
         (["a"] * 13, 0, "expected 2 to 12 words"),
@@ -72,24 +74,28 @@ def test_equal_arguments_equal_bytes_and_no_markup_of_words():
         (WORDS, True, "expected a token from 0 to 6, got True"),
     ],
 )
-def test_bad_input(tokens, asks, told):
-    with pytest.raises(ValueError, match=told):
+def test_bad_input_is_refused(tokens, asks, message):
+    with pytest.raises(ValueError, match=message):
         moving.induction_steps(tokens, asks)
 
 
 @needs_browser
 def test_what_the_script_computes_is_the_packages(reader):
-    for tokens in TYPED:
+    for tokens in TYPED_TOKENS:
         for asks in range(len(tokens)):
-            found = reader.compute({"tokens": tokens, "asks": asks})
-            np.testing.assert_allclose(found["weights"], expected(tokens, asks), atol=1e-6)
-            for word, share in zip(found["words"], found["shares"], strict=True):
-                own = sum(w for w, t in zip(found["weights"], tokens, strict=True) if t == word)
-                assert share == pytest.approx(own)
+            computed = reader.compute({"tokens": tokens, "asks": asks})
+            np.testing.assert_allclose(
+                computed["weights"], expected_weights(tokens, asks), atol=1e-6
+            )
+            for word, share in zip(computed["words"], computed["shares"], strict=True):
+                share_of_word = sum(
+                    w for w, t in zip(computed["weights"], tokens, strict=True) if t == word
+                )
+                assert share == pytest.approx(share_of_word)
 
 
 @needs_browser
-def test_typing_choosing_and_stepping(reader):
+def test_words_are_typed_chosen_and_stepped_through(reader):
     assert reader.says == "After “7” comes “2”, with a share of 1.00."
     control(reader, "words").fill("a b a c a")
     assert reader.says == "After “a” comes “b”, with a share of 0.50."

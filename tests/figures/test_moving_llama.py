@@ -24,12 +24,12 @@ SIZES = {
     "d_model": 12, "n_heads": 6, "n_kv_heads": 2, "n_layers": 3,
     "d_ff": 17, "n_vocab": 29, "max_length": 11,
 }  # fmt: skip
-EVIL = "<img src=x onerror=alert(1)></script>"
+MARKUP_WORD = "<img src=x onerror=alert(1)></script>"
 ANSWERS = [
     {"question": "Who?", "pieces": ["She", " did", "."], "written": [0.5, 0.25, 0.9],
      "chances": [[["She", 0.5], ["He", 0.4]], [["was", 0.6], [" did", 0.25]], [[".", 0.9]]]},
-    {"question": EVIL, "pieces": [EVIL, " it"], "written": [0.1, 0.2],
-     "chances": [[[EVIL, 0.1]], [[" it", 0.2], ["\n", 0.1]]]},
+    {"question": MARKUP_WORD, "pieces": [MARKUP_WORD, " it"], "written": [0.1, 0.2],
+     "chances": [[[MARKUP_WORD, 0.1]], [[" it", 0.2], ["\n", 0.1]]]},
 ]  # fmt: skip
 WEIGHTS = np.random.default_rng(3).normal(size=32)
 
@@ -77,13 +77,17 @@ def test_equal_arguments_equal_bytes_and_nothing_from_outside(name):
         (lambda: Table(("a", "b"), [("1",)]), "2 cells"),
     ],
 )
-def test_what_does_not_fit_is_refused(make, message):
+def test_arguments_that_do_not_fit_are_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
 
 
-def test_a_table_is_text_and_markup_stays_text():
-    rows = [(("no mask", "10_masking.html"), "1.1"), ((EVIL, EVIL), "−10.0"), ("none", "–")]
+def test_tables_and_words_are_escaped():
+    rows = [
+        (("no mask", "10_masking.html"), "1.1"),
+        ((MARKUP_WORD, MARKUP_WORD), "−10.0"),
+        ("none", "–"),
+    ]
     table = Table(("decision", "nats"), rows)
     html = table._repr_html_()
     assert "<img" not in html
@@ -139,7 +143,7 @@ def test_a_words_pieces_are_those_of_merge_pairs(opened, word):
 
 
 @needs_browser
-def test_a_typed_word_is_shown_or_asked_for(opened):
+def test_a_typed_word_is_shown_in_pieces_or_refused(opened):
     reader = opened(moving.word_pieces(RANKS, " the"))
     field = reader.figure.get_by_label("A word:")
     field.fill(" theatre")
@@ -148,9 +152,9 @@ def test_a_typed_word_is_shown_or_asked_for(opened):
     assert reader.figure.locator(".wp-row").last.inner_text().split() == [
         p.replace("Ġ", "␣") for p in pieces
     ]
-    for text, said in (("", "Type a word"), ("x" * 40, "at most 14")):
+    for text, message in (("", "Type a word"), ("x" * 40, "at most 14")):
         field.fill(text)
-        assert said in reader.says
+        assert message in reader.says
         assert field.get_attribute("aria-invalid") == "true"
 
 
@@ -165,15 +169,15 @@ def test_an_answer_comes_word_by_word(opened):
     assert reader.now == {"together": 0.85, "place": 1}
     reader.button("All").click()
     assert reader.button("All").is_disabled()
-    assert "whole answer" in reader.says
+    assert "all that was kept" in reader.says
     answer.get_by_role("button", name="She").click()
     assert "50.0\u00a0%" in reader.says
     reader.figure.get_by_label("Question").select_option("1")
-    assert answer.inner_text() == EVIL
+    assert answer.inner_text() == MARKUP_WORD
     reader.button("Next word").click()
     assert "↵" in reader.figure.locator("[data-part=rivals]").inner_text()
     reader.button("Again").click()
-    assert answer.inner_text() == EVIL
+    assert answer.inner_text() == MARKUP_WORD
 
 
 @needs_browser
@@ -214,7 +218,7 @@ def test_parts_of_the_block_are_switched_one_by_one(opened):
 @needs_browser
 @every_figure
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_phone_shows_it_whole(opened, name, scheme):
+def test_a_phone_shows_the_whole_figure(opened, name, scheme):
     reader = opened(FIGURES[name](), width=390, color_scheme=scheme)
     assert reader.overflow() <= 0
     assert reader.small_text() == []

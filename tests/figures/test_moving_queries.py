@@ -23,18 +23,20 @@ from attncourse.tasks.translator import Seq2Seq
 from helpers.figure_reader import FigureReader, needs_browser
 
 WORDS = ["The", "man", "walked", "the", "dog"]
-EVIL = "<img src=x onerror=alert(1)>"
+MARKUP_WORD = "<img src=x onerror=alert(1)>"
 RNG = np.random.default_rng(3)
 QUERIES, KEYS, VALUES = np.eye(2), RNG.normal(size=(5, 2)), RNG.normal(size=(5, 3))
 
 
-def asked(queries=QUERIES, keys=KEYS, values=VALUES, names=("a?", "b?"), words=WORDS, **more):
+def question_figure(
+    queries=QUERIES, keys=KEYS, values=VALUES, names=("a?", "b?"), words=WORDS, **more
+):
     more = {"features": ("x", "y"), "parts": ("p", "q", "r"), **more}
     return other_sentence(queries, keys, values, names, words, **more)
 
 
 def translator(seed: int, score=None, d=7) -> Seq2Seq:
-    """A translator whose weights are of order one, so that it writes something."""
+    """Return a translator with weights of order one, so that it writes something."""
     torch.manual_seed(seed)
     model = Seq2Seq(*N_IDS, d, score, d_embed=5)
     with torch.no_grad():
@@ -45,18 +47,18 @@ def translator(seed: int, score=None, d=7) -> Seq2Seq:
     return model
 
 
-def writers(seed: int) -> dict[str, Seq2Seq]:
+def translators(seed: int) -> dict[str, Seq2Seq]:
     return {"without": translator(seed), "with": translator(seed, AdditiveScore(7, 14, 3))}
 
 
-def writer(seed=0, line="3 mar, 18 nov", examples=("the 3rd of march",)):
-    return line_writer(writers(seed), WRITTEN, ISO, line, examples)
+def translator_figure(seed=0, line="3 mar, 18 nov", examples=("the 3rd of march",)):
+    return line_writer(translators(seed), WRITTEN, ISO, line, examples)
 
 
 # --- without a browser ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("made", [asked, writer])
+@pytest.mark.parametrize("made", [question_figure, translator_figure])
 def test_equal_arguments_equal_bytes_and_nothing_from_outside(made):
     html = made()._repr_html_()
     assert html == made()._repr_html_()
@@ -66,8 +68,10 @@ def test_equal_arguments_equal_bytes_and_nothing_from_outside(made):
     json.loads(data)
 
 
-def test_words_are_never_markup():
-    html = asked(names=(EVIL[:9], "</b>"), words=["<b>x", "&", '"', "y", "z"])._repr_html_()
+def test_words_are_escaped():
+    html = question_figure(
+        names=(MARKUP_WORD[:9], "</b>"), words=["<b>x", "&", '"', "y", "z"]
+    )._repr_html_()
     assert html.count("</script>") == 2
     assert "<b>x" not in html
     assert "</b>" not in html
@@ -76,16 +80,19 @@ def test_words_are_never_markup():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: asked(keys=KEYS[:4]), "keys"),
-        (lambda: asked(queries=np.eye(3)), "queries"),
-        (lambda: asked(values=VALUES[:, :2]), "values"),
-        (lambda: asked(queries=5 * QUERIES), "−4 to 4"),
-        (lambda: asked(keys=KEYS * np.nan), "finite|NaN"),
-        (lambda: asked(features=("x",)), "2 features"),
-        (lambda: asked(keys=np.ones((7, 2)), values=np.ones((7, 3)), words=["w"] * 7), "6 words"),
-        (lambda: writer(line=""), "1 to 24"),
-        (lambda: writer(line="3 Mar"), "characters"),
-        (lambda: writer(examples=["a" * 25]), "1 to 24"),
+        (lambda: question_figure(keys=KEYS[:4]), "keys"),
+        (lambda: question_figure(queries=np.eye(3)), "queries"),
+        (lambda: question_figure(values=VALUES[:, :2]), "values"),
+        (lambda: question_figure(queries=5 * QUERIES), "−4 to 4"),
+        (lambda: question_figure(keys=KEYS * np.nan), "finite|NaN"),
+        (lambda: question_figure(features=("x",)), "2 features"),
+        (
+            lambda: question_figure(keys=np.ones((7, 2)), values=np.ones((7, 3)), words=["w"] * 7),
+            "6 words",
+        ),
+        (lambda: translator_figure(line=""), "1 to 24"),
+        (lambda: translator_figure(line="3 Mar"), "characters"),
+        (lambda: translator_figure(examples=["a" * 25]), "1 to 24"),
         (lambda: line_writer({"one": translator(0)}, WRITTEN, ISO, "3 mar"), "2 or 3"),
         (
             lambda: line_writer(
@@ -95,18 +102,18 @@ def test_words_are_never_markup():
         ),
     ],
 )
-def test_what_does_not_fit_is_refused(make, message):
+def test_arguments_that_do_not_fit_are_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
 
 
-def test_the_right_answer_is_the_tasks():
+def test_the_right_answer_is_that_of_the_task():
     lines, _ = day_lines(300, torch.Generator().manual_seed(1))
     assert [right_translation(read) for read, _ in lines] == [iso for _, iso in lines]
     assert right_translation("hello") == ""
 
 
-def test_the_sentence_has_the_pages_numbers():
+def test_the_sentence_says_the_pages_numbers():
     figure = drawings.ask_the_sentence()
     X = torch.tensor([[1.0, 0, 0], [0, 1, 1]])
     Y = torch.eye(4)[[3, 0, 2, 3, 1]]
@@ -124,21 +131,21 @@ def test_the_sentence_has_the_pages_numbers():
 
 @needs_browser
 def test_a_question_gets_the_packages_weights_and_answer(browser):
-    reader = FigureReader(browser, asked())
+    reader = FigureReader(browser, question_figure())
     for seed in range(20):
         rng = np.random.default_rng(seed)
         n = int(rng.integers(1, 8))
         q, K, V = rng.normal(size=2), rng.normal(size=(n, 2)), rng.normal(size=(n, 3))
-        found = reader.compute({"query": q.tolist(), "keys": K.tolist(), "values": V.tolist()})
+        computed = reader.compute({"query": q.tolist(), "keys": K.tolist(), "values": V.tolist()})
         weights = attention_weights(torch.tensor(q)[None], torch.tensor(K))[0].numpy()
-        np.testing.assert_allclose(found["weights"], weights, atol=1e-9)
-        np.testing.assert_allclose(found["output"], weights @ V, atol=1e-9)
+        np.testing.assert_allclose(computed["weights"], weights, atol=1e-9)
+        np.testing.assert_allclose(computed["output"], weights @ V, atol=1e-9)
     assert reader.wrong == []
     reader.close()
 
 
 @needs_browser
-def test_buttons_and_sliders_make_the_question(browser):
+def test_buttons_and_sliders_set_the_query(browser):
     reader = FigureReader(browser, drawings.ask_the_sentence())
     first = reader.says
     reader.button("did what?").click()
@@ -160,21 +167,21 @@ def test_buttons_and_sliders_make_the_question(browser):
 def test_it_writes_and_looks_as_the_translator_does(browser):
     lines = [read for read, _ in day_lines(6, torch.Generator().manual_seed(2))[0]] + ["x", "9"]
     for seed in range(3):
-        reader = FigureReader(browser, writer(seed))
-        for m, model in enumerate(writers(seed).values()):
+        reader = FigureReader(browser, translator_figure(seed))
+        for m, model in enumerate(translators(seed).values()):
             exact = copy.deepcopy(model).double()
             for line in lines:
                 ids = to_ids([line], WRITTEN)
-                found = reader.compute({"ids": ids[0].tolist(), "m": m})
+                computed = reader.compute({"ids": ids[0].tolist(), "m": m})
                 expected = exact.translate(ids, 12)
                 written = [i for i in expected[0].tolist() if i]
-                assert found["written"] == written
+                assert computed["written"] == written
                 if model.score is None:
-                    assert found["weights"] == []
+                    assert computed["weights"] == []
                     continue
                 with torch.no_grad():
                     weights = exact.weights(ids, expected[:, : len(written)])[0]
-                looks = np.array(found["weights"])[: len(written)]
+                looks = np.array(computed["weights"])[: len(written)]
                 np.testing.assert_allclose(looks, weights[: len(written)], atol=1e-6)
         assert reader.wrong == []
         reader.close()
@@ -182,13 +189,13 @@ def test_it_writes_and_looks_as_the_translator_does(browser):
 
 @needs_browser
 def test_a_line_that_is_typed_is_what_is_written(browser):
-    reader = FigureReader(browser, writer(1))
+    reader = FigureReader(browser, translator_figure(1))
     field = reader.figure.get_by_label("It reads")
     for name, m in (("with", 1), ("without", 0)):
         reader.button(name).click()
         for line in ("7 aug", "the 22nd of september"):
             field.fill(line.upper())  # capitals are read as small letters
-            model = list(writers(1).values())[m]
+            model = list(translators(1).values())[m]
             (words,) = to_texts(model.translate(to_ids([line], WRITTEN), 12), ISO)
             assert reader.now["words"] == words
             assert (
@@ -207,7 +214,7 @@ def test_a_line_that_is_typed_is_what_is_written(browser):
 
 @needs_browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("made", [drawings.ask_the_sentence, writer])
+@pytest.mark.parametrize("made", [drawings.ask_the_sentence, translator_figure])
 def test_a_phones_first_screen_has_room_for_it(browser, made, scheme):
     reader = FigureReader(browser, made(), width=390, color_scheme=scheme)
     assert reader.figure.bounding_box()["height"] <= 560
@@ -217,8 +224,8 @@ def test_a_phones_first_screen_has_room_for_it(browser, made, scheme):
 
 
 @needs_browser
-@pytest.mark.parametrize("made", [drawings.ask_the_sentence, writer])
-def test_the_first_state_stands_without_javascript(browser, made):
+@pytest.mark.parametrize("made", [drawings.ask_the_sentence, translator_figure])
+def test_without_javascript_the_first_state_is_shown(browser, made):
     still = FigureReader(browser, made(), java_script_enabled=False)
     assert "Where JavaScript runs" in still.page.inner_text(".am-still")
     first = still.page.inner_text(".am-say")

@@ -43,9 +43,9 @@ from helpers.real_model_page import SENTENCE, ready
 from helpers.small_llama import KINDS, WORDS, small_file, small_model
 
 pytestmark = needs_browser
-RIGHT = {"off": [], "cuts": []}
+UNCHANGED = {"off": [], "cuts": []}
 for _, _, options in DECISIONS:
-    RIGHT |= options[0][1]
+    UNCHANGED |= options[0][1]
 
 
 @pytest.fixture(scope="module")
@@ -62,18 +62,18 @@ def model(path):
 
 @pytest.fixture
 def figure(opened, path):
-    """The figure with the small file, loaded as a reader does."""
-    return loaded(opened(moving.real_model([SENTENCE], seed=2)), path)
+    """Open the figure and load the small model file as a reader does."""
+    return load_model_file(opened(moving.real_model([SENTENCE], seed=2)), path)
 
 
-def loaded(reader: FigureReader, path: Path) -> FigureReader:
+def load_model_file(reader: FigureReader, path: Path) -> FigureReader:
     reader.figure.locator("[data-part=file]").set_input_files(path)
     ready(reader)
     return reader
 
 
-def ask(reader: FigureReader, job: str, **given):
-    """What the worker answers, arrays as lists; a refusal is text."""
+def ask_worker(reader: FigureReader, job: str, **inputs):
+    """Return the worker's answer to a job, arrays as lists; a refusal is its message."""
     return reader.figure.evaluate(
         """async (root, [job, given]) => {
             if (given.file !== undefined) given.file = new File([Uint8Array.from(atob(given.file), c => c.charCodeAt(0))], "f");
@@ -82,17 +82,17 @@ def ask(reader: FigureReader, job: str, **given):
                     (_, x) => ArrayBuffer.isView(x) ? [...x].map(y => Number.isNaN(y) ? null : y) : x));
             } catch (error) { return String(error.message); }
         }""",  # noqa: E501
-        [job, given],
+        [job, inputs],
     )
 
 
 def logits(reader: FigureReader, ids, **changed) -> torch.Tensor:
     ids = torch.as_tensor(ids).tolist()
-    return torch.tensor(ask(reader, "logits", ids=ids, way=RIGHT | changed)["logits"])
+    return torch.tensor(ask_worker(reader, "logits", ids=ids, way=UNCHANGED | changed)["logits"])
 
 
-def same(got, expected, atol=2e-3):
-    torch.testing.assert_close(got, expected.detach(), atol=atol, rtol=0)
+def assert_close(computed, expected, atol=2e-3):
+    torch.testing.assert_close(computed, expected.detach(), atol=atol, rtol=0)
 
 
 # --- what it computes -----------------------------------------------------------------------------
@@ -104,28 +104,28 @@ def test_logits_are_those_of_the_package(opened, tmp_path, plain, tied):
     model = small_model(tmp_path / "a.gguf", tied=tied)
     reader = opened(moving.real_model())
     content = base64.b64encode((tmp_path / "a.gguf").read_bytes()).decode()
-    about = ask(reader, "load", file=content, plain=plain)
+    about = ask_worker(reader, "load", file=content, plain=plain)
     assert (about["fast"], about["layers"], about["heads"], about["base"]) == (not plain, 3, 4, 777)
     for text in texts(6, seed=5):
         ids = WORDS.encode(text + " otters")[-97:]
         expected = model(ids)
         assert expected.std() > 0.5
-        same(logits(reader, ids), expected)
+        assert_close(logits(reader, ids), expected)
 
 
 def test_further_words_cost_one_pass_each_and_change_nothing(figure, model):
     ids = WORDS.encode(SENTENCE).tolist()
     for end in (9, 10, len(ids)):
-        read = ask(figure, "read", ids=ids[:end], way=RIGHT)["read"]
+        read = ask_worker(figure, "read", ids=ids[:end], way=UNCHANGED)["read"]
         assert read in (0, 1, len(ids) - 10)  # the page has read the sentence already
-    other = [*ids[:11], 7, 8]
-    assert ask(figure, "read", ids=other, way=RIGHT)["read"] == 2
-    same(logits(figure, other), model(torch.tensor(other)))
-    assert ask(figure, "read", ids=[*other, 9], way=RIGHT)["read"] == 1
-    same(logits(figure, [*other, 9]), model(torch.tensor([*other, 9])))
+    other_ids = [*ids[:11], 7, 8]
+    assert ask_worker(figure, "read", ids=other_ids, way=UNCHANGED)["read"] == 2
+    assert_close(logits(figure, other_ids), model(torch.tensor(other_ids)))
+    assert ask_worker(figure, "read", ids=[*other_ids, 9], way=UNCHANGED)["read"] == 1
+    assert_close(logits(figure, [*other_ids, 9]), model(torch.tensor([*other_ids, 9])))
 
 
-UNDONE = {
+UNDONE_SETTINGS = {
     "no scale": {"scale": "none"},
     "divided by d_k": {"scale": "d_k"},
     "divided by √d_model": {"scale": "d_model"},
@@ -138,50 +138,52 @@ UNDONE = {
 }
 
 
-@pytest.mark.parametrize("name", UNDONE)
+@pytest.mark.parametrize("name", UNDONE_SETTINGS)
 def test_a_decision_is_undone_as_the_package_undoes_it(figure, model, name):
     ids = WORDS.encode(SENTENCE)
     with undone(next(row for row in ROWS if row.name == name), model):
         expected = model(ids)
     assert (expected - model(ids)).abs().max() > 0.05
     # Read in two parts, as where a text grows: what is kept must be that of the same switches.
-    logits(figure, ids[:5], **UNDONE[name])
-    same(logits(figure, ids, **UNDONE[name]), expected)
-    same(logits(figure, ids), model(ids))
+    logits(figure, ids[:5], **UNDONE_SETTINGS[name])
+    assert_close(logits(figure, ids, **UNDONE_SETTINGS[name]), expected)
+    assert_close(logits(figure, ids), model(ids))
 
 
 def test_without_a_norm_the_branches_read_the_stream_itself(figure, model):
     ids = WORDS.encode("otters sorted")
     with undone(next(row for row in ROWS if row.name == "no norm"), model):
         expected = model(ids)
-    same(logits(figure, ids, norm="none"), expected, atol=0.02 + 1e-3 * expected.abs().max().item())
+    assert_close(
+        logits(figure, ids, norm="none"), expected, atol=0.02 + 1e-3 * expected.abs().max().item()
+    )
 
 
 @pytest.mark.parametrize(("width", "sinks"), [(4, 0), (4, 1), (9, 2)])
-def test_windows_are_those_of_sink_mask(figure, model, width, sinks):
+def test_windows_are_the_masks_of_sink_mask(figure, model, width, sinks):
     ids = WORDS.encode(SENTENCE)
     expected = model(ids, mask=sink_mask(len(ids), width, sinks))
-    same(logits(figure, ids, window=width, sinks=sinks), expected)
+    assert_close(logits(figure, ids, window=width, sinks=sinks), expected)
 
 
-def test_heads_and_edges_are_taken_away_as_the_package_does(figure, model):
+def test_heads_and_edges_are_removed_as_the_package_does(figure, model):
     ids = WORDS.encode(SENTENCE)
     with without_heads(model, [(0, 1), (2, 3)]):
-        same(logits(figure, ids, off=[1, 11]), model(ids))
+        assert_close(logits(figure, ids, off=[1, 11]), model(ids))
     edges = {(1, 2): [(7, 3), (9, 9)], (2, 0): [(0, 0)]}
     with without_edges(model, edges):
         expected = model(ids)
     cuts = [[4 * layer + h, i, j] for (layer, h), pairs in edges.items() for i, j in pairs]
     assert (expected - model(ids)).abs().max() > 0.05
-    same(logits(figure, ids, cuts=cuts), expected)
+    assert_close(logits(figure, ids, cuts=cuts), expected)
 
 
-def test_what_heads_look_at_and_their_order_are_the_packages(figure, model):
+def test_maps_and_the_order_of_heads_are_the_packages(figure, model):
     ids = WORDS.encode(SENTENCE)
-    n, given = len(ids), {"ids": WORDS.encode(SENTENCE).tolist(), "way": RIGHT}
+    n, inputs = len(ids), {"ids": WORDS.encode(SENTENCE).tolist(), "way": UNCHANGED}
     maps = attention_maps(model, ids).flatten(0, 1)  # (12, n, n)
-    row = ask(figure, "row", query=8, **given)
-    same(torch.tensor(row["weights"]).reshape(12, 9), maps[:, 8, :9], atol=1e-4)
+    row = ask_worker(figure, "row", query=8, **inputs)
+    assert_close(torch.tensor(row["weights"]).reshape(12, 9), maps[:, 8, :9], atol=1e-4)
     word = torch.zeros(n, n, dtype=torch.bool)
     word[8, 3] = True
     patterns = {
@@ -190,45 +192,45 @@ def test_what_heads_look_at_and_their_order_are_the_packages(figure, model):
     }  # fmt: skip
     for order, pattern in patterns.items():
         assert pattern.any()
-        field = ask(figure, "field", order=order, query=8, key=3, side=n, **given)
+        field = ask_worker(figure, "field", order=order, query=8, key=3, side=n, **inputs)
         scores = head_scores(maps.unflatten(0, (3, 4)), pattern).flatten()
         heads, ranked = zip(*field["ranked"], strict=True)
-        same(torch.tensor(ranked), scores[list(heads)], atol=1e-4)
+        assert_close(torch.tensor(ranked), scores[list(heads)], atol=1e-4)
         assert list(ranked) == sorted(ranked, reverse=True)
     assert sorted(heads) == list(range(12))
     pictures = torch.tensor([field["pictures"][str(k)] for k in range(12 * n * n)]) if isinstance(
         field["pictures"], dict) else torch.tensor(field["pictures"])  # fmt: skip
-    same(pictures.reshape(12, n, n) / 255, maps, atol=0.005)
+    assert_close(pictures.reshape(12, n, n) / 255, maps, atol=0.005)
 
 
 @pytest.mark.parametrize("changed", [{}, {"scale": "none"}, {"window": 4, "sinks": 1}])
 def test_a_score_is_the_sum_of_products_that_the_package_has(figure, model, changed):
     ids, query = WORDS.encode(SENTENCE), 8
-    given = {"ids": ids.tolist(), "query": query, "way": RIGHT | changed}
-    row = torch.tensor(ask(figure, "row", **given)["weights"]).reshape(12, -1)
+    inputs = {"ids": ids.tolist(), "query": query, "way": UNCHANGED | changed}
+    row = torch.tensor(ask_worker(figure, "row", **inputs)["weights"]).reshape(12, -1)
     for head in range(12):
-        why = ask(figure, "why", head=head, **given)
+        why = ask_worker(figure, "why", head=head, **inputs)
         keys = torch.tensor(why["turned"]["keys"])
         scores = why["by"] * keys @ torch.tensor(why["turned"]["query"])
-        same(scores.softmax(-1), row[head][why["seen"]], atol=1e-4)
+        assert_close(scores.softmax(-1), row[head][why["seen"]], atol=1e-4)
     assert why["seen"] == ([0, 5, 6, 7, 8] if "window" in changed else list(range(9)))
     if not changed:
-        same(row, attention_maps(model, ids).flatten(0, 1)[:, query, :9], atol=1e-4)
+        assert_close(row, attention_maps(model, ids).flatten(0, 1)[:, query, :9], atol=1e-4)
         with undone(next(row for row in ROWS if row.name == "no positions"), model):
             still = attention_maps(model, ids)[0, 2, query, :9]  # the first layer reads the same
-        plain = ask(figure, "why", head=2, **given)["plain"]
+        plain = ask_worker(figure, "why", head=2, **inputs)["plain"]
         scores = why["by"] * torch.tensor(plain["keys"]) @ torch.tensor(plain["query"])
         assert (scores.softmax(-1) - row[2]).abs().max() > 0.01
-        same(scores.softmax(-1), still, atol=1e-4)
+        assert_close(scores.softmax(-1), still, atol=1e-4)
 
 
 def test_the_lens_is_that_of_the_package(figure, model):
     ids = WORDS.encode(SENTENCE)
     stream = residual_stream(model, ids)  # (4, n, d)
     expected = logit_lens(stream[:, 6], model.norm.gain, model.out.weight).softmax(-1)
-    rows = ask(figure, "lens", ids=ids.tolist(), way=RIGHT, query=6)["rows"]
+    rows = ask_worker(figure, "lens", ids=ids.tolist(), way=UNCHANGED, query=6)["rows"]
     assert [row["id"] for row in rows] == expected.argmax(-1).tolist()
-    same(torch.tensor([row["p"] for row in rows]), expected.amax(-1), atol=1e-3)
+    assert_close(torch.tensor([row["p"] for row in rows]), expected.amax(-1), atol=1e-3)
 
 
 @pytest.mark.parametrize(("temperature", "top_p"), [(1, 1), (0.6, 1), (1.4, 0.3), (0.8, 0.75)])
@@ -236,13 +238,13 @@ def test_probabilities_and_draws_are_those_of_filtered_logits(figure, model, tem
     ids = WORDS.encode(SENTENCE)
     last = model(ids)[-1] / temperature
     expected = filter_logits(last, top_p=top_p).softmax(-1)
-    given = {"ids": ids.tolist(), "way": RIGHT, "temperature": temperature, "topP": top_p}
-    nexts = ask(figure, "read", **given)["next"]
-    same(torch.tensor([one["p"] for one in nexts]), expected.topk(8).values, atol=1e-3)
+    inputs = {"ids": ids.tolist(), "way": UNCHANGED, "temperature": temperature, "topP": top_p}
+    nexts = ask_worker(figure, "read", **inputs)["next"]
+    assert_close(torch.tensor([word["p"] for word in nexts]), expected.topk(8).values, atol=1e-3)
     place, total = 0.37, expected.cumsum(0)
-    drawn = ask(figure, "draw", u=place, **given)["id"]
+    drawn = ask_worker(figure, "draw", u=place, **inputs)["id"]
     assert total[drawn] - expected[drawn] - 1e-3 < place < total[drawn] + 1e-3
-    likeliest = ask(figure, "draw", **given | {"temperature": 0, "u": 0.99})
+    likeliest = ask_worker(figure, "draw", **inputs | {"temperature": 0, "u": 0.99})
     assert (likeliest["id"], likeliest["p"]) == (int(last.argmax()), 1)
 
 
@@ -258,36 +260,36 @@ def test_pieces_are_those_of_the_package(figure):
     for text, ids in zip(several, pieces_of(figure, several), strict=True):
         assert ids == WORDS.encode(text).tolist(), ascii(text)
     for end in range(0, 60, 3):  # within characters, too
-        assert ask(figure, "decode", ids=ids[:end])["text"] == WORDS.decode(ids[:end])
+        assert ask_worker(figure, "decode", ids=ids[:end])["text"] == WORDS.decode(ids[:end])
 
 
 # --- files that are none --------------------------------------------------------------------------
 
 
-def test_what_is_no_such_file_is_refused_in_a_sentence(opened, path, tmp_path):
+def test_other_files_are_refused_in_a_sentence(opened, path, tmp_path):
     reader, whole = opened(moving.real_model()), path.read_bytes()
 
     def refused(content: bytes) -> str:
-        return ask(reader, "load", file=base64.b64encode(content).decode())
+        return ask_worker(reader, "load", file=base64.b64encode(content).decode())
 
     for length in sorted({4, 5, 23, 24, 100, len(whole) - 1, *range(4, len(whole), 4099)}):
         assert "cut off" in refused(whole[:length]), length
     assert "no GGUF file" in refused(b"PK" + whole[2:])
     assert "is empty" in refused(b"")
-    for changed, said in (
+    for changed, message in (
         ({"kind": "qwen2"}, "The model in this file is a qwen2."),
         ({"block_count": 4}, "lacks the tensor blk.3."),
         ({"feed_forward_length": 128}, "has shape 96,64, expected 128,64"),
         ({"rope.scaling.type": "linear"}, "llama.rope.scaling.type is linear, expected none"),
         ({"kinds": {"blk.1.ffn_up.weight": KINDS.Q4_0}}, "blk.1.ffn_up.weight is stored as"),
     ):
-        assert said in refused(small_file(tmp_path / "b.gguf", **changed).read_bytes())
+        assert message in refused(small_file(tmp_path / "b.gguf", **changed).read_bytes())
     assert "cut as gpt2, qwen2b" in refused(whole.replace(b"smollm", b"qwen2b"))
-    assert ask(reader, "load", file=base64.b64encode(whole).decode())["layers"] == 3
+    assert ask_worker(reader, "load", file=base64.b64encode(whole).decode())["layers"] == 3
 
 
-def test_a_sentence_where_there_is_no_memory(opened, path):
-    reader = without(
+def test_too_little_memory_gets_a_sentence(opened, path):
+    reader = figure_without(
         opened, "WebAssembly.Memory = ArrayBuffer = function () { throw new RangeError(); };"
     )
     reader.figure.locator("[data-part=file]").set_input_files(path)
@@ -296,13 +298,13 @@ def test_a_sentence_where_there_is_no_memory(opened, path):
 
 
 def test_without_webassembly_it_says_so_and_computes(opened, path):
-    reader = loaded(without(opened, "delete self.WebAssembly;"), path)
+    reader = load_model_file(figure_without(opened, "delete self.WebAssembly;"), path)
     assert "no WebAssembly" in reader.figure.locator("[data-part=about]").inner_text()
     assert "Likeliest next" in reader.says
 
 
-def without(opened, first: str) -> FigureReader:
-    """The figure in a browser that lacks something: its worker's script begins with this."""
+def figure_without(opened, first: str) -> FigureReader:
+    """Open the figure with a worker whose script begins with ``first``, which removes a feature."""
     reader = opened(moving.real_model([SENTENCE]))
     reader.page.evaluate(
         """first => { const Real = Blob; window.Blob = class extends Real {
@@ -329,14 +331,14 @@ def test_the_code_is_small_and_the_file_is_the_pinned_one():
 
 
 @pytest.mark.parametrize("options", [{}, {"width": 390, "color_scheme": "dark"}])
-def test_before_it_is_loaded_the_first_text_can_be_looked_at(opened, options):
+def test_before_loading_stored_results_of_the_first_text_show(opened, options):
     reader = opened(moving.real_model(), **options)
     first = kept("one_sentence")["first"]
     words = reader.figure.locator(".rm-words button")
     words.last.wait_for()
     ready(reader)
     assert words.all_inner_texts() == first["pieces"]
-    assert [[one["id"], one["text"], one["p"]] for one in reader.now["next"]] == first["next"]
+    assert [[word["id"], word["text"], word["p"]] for word in reader.now["next"]] == first["next"]
     maps = unpack_maps(first["maps"], len(first["ids"]), 30, 9).reshape(270, 11, 11)
     for order, query, rank in (("layer", 10, 126), ("layer", 4, 200)):
         words.nth(query).click()
@@ -354,7 +356,7 @@ def test_before_it_is_loaded_the_first_text_can_be_looked_at(opened, options):
     assert reader.small_text() == []
 
 
-def test_what_is_not_kept_asks_for_the_model(opened, path):
+def test_what_is_not_stored_asks_for_the_model(opened, path):
     reader = opened(moving.real_model())
     reader.figure.locator(".rm-words button").last.wait_for()
     ready(reader)
@@ -369,31 +371,31 @@ def test_what_is_not_kept_asks_for_the_model(opened, path):
     field = reader.figure.locator("textarea")
     for text, faint in (("Another text", True), (kept("one_sentence")["first"]["text"], False)):
         field.fill(text)
-        said = "Load the model" if faint else "Likeliest next"
+        status = "Load the model" if faint else "Likeliest next"
         reader.page.wait_for_function(
-            "said => document.querySelector('[role=status]').textContent.includes(said)", arg=said
+            "said => document.querySelector('[role=status]').textContent.includes(said)", arg=status
         )
         ready(reader)
         assert (reader.figure.locator(".rm-old").count() == 1) == faint
     field.fill(SENTENCE)
-    loaded(reader, path)
+    load_model_file(reader, path)
     assert reader.now["ids"] == WORDS.encode(SENTENCE).tolist()
     assert not reader.figure.locator("[data-part=loading]").is_visible()
 
 
-def test_what_is_kept_is_what_the_real_model_makes_of_the_text(real_model):
+def test_the_stored_results_are_the_real_models(real_model):
     model, words = real_model
     first = kept("one_sentence")["first"]
     assert words.encode(first["text"]).tolist() == first["ids"]
     maps = torch.tensor(unpack_maps(first["maps"], len(first["ids"]), 30, 9))
-    same(maps, attention_maps(model, torch.tensor(first["ids"])).double(), atol=0.003)
+    assert_close(maps, attention_maps(model, torch.tensor(first["ids"])).double(), atol=0.003)
     with torch.no_grad():
         chances = model(torch.tensor(first["ids"]))[-1].softmax(-1)
     for i, _, p in first["next"]:
         assert float(chances[i]) == pytest.approx(p, abs=2e-3)
 
 
-def test_nothing_is_loaded_before_it_is_asked_for(opened):
+def test_nothing_is_loaded_before_the_reader_asks(opened):
     reader = opened(moving.real_model([SENTENCE]))
     assert not reader.figure.locator("[data-part=model]").is_visible()
     assert "Nothing is loaded before you ask" in reader.figure.inner_text()
@@ -491,14 +493,14 @@ def test_heads_keep_their_order_while_they_are_switched_off(figure):
     ready(figure)
     scores = [score for _, score in figure.now["ranked"]]
     assert scores == sorted(scores, reverse=True)
-    write(figure, "otters met. otters")
+    write_text(figure, "otters met. otters")
     assert [score for _, score in figure.now["ranked"]] == sorted(
         [score for _, score in figure.now["ranked"]], reverse=True
     )
 
 
 def test_in_a_long_text_the_chosen_piece_is_in_its_box(figure):
-    write(figure, "Seven otters met. They sorted pebbles. " * 9)
+    write_text(figure, "Seven otters met. They sorted pebbles. " * 9)
     place = """root => { const box = root.querySelector(".rm-words").getBoundingClientRect();
         const word = root.querySelector(".rm-words [aria-pressed=true]").getBoundingClientRect();
         return [word.top - box.top, box.bottom - word.bottom]; }"""
@@ -516,7 +518,7 @@ def test_in_a_long_text_the_chosen_piece_is_in_its_box(figure):
 def test_results_stay_in_sight(opened, path):
     """Beside the decisions where there is room; else a strip of words, before and now."""
     for width in (1280, 390):
-        reader = loaded(opened(moving.real_model([SENTENCE]), width=width), path)
+        reader = load_model_file(opened(moving.real_model([SENTENCE]), width=width), path)
         reader.button("halves").scroll_into_view_if_needed()
         reader.button("halves").click()
         ready(reader)
@@ -530,11 +532,12 @@ def test_results_stay_in_sight(opened, path):
         else:
             assert all(strip.evaluate_all(inside))
             nexts = reader.now["next"]
-            was = max(nexts, key=lambda one: one["before"])
-            now = next(one for one in nexts if one is not was)
+            likeliest_before = max(nexts, key=lambda word: word["before"])
+            likeliest_now = next(word for word in nexts if word is not likeliest_before)
             shown = strip.locator("span").all_inner_texts()
             assert [text.split()[0] for text in shown] == [
-                (one["text"].strip() or one["text"].replace(" ", "␣")) for one in (was, now)
+                (word["text"].strip() or word["text"].replace(" ", "␣"))
+                for word in (likeliest_before, likeliest_now)
             ]
             assert all(text.count("→") == 1 and text.endswith("%") for text in shown)
             reader.button("Put all back").click()
@@ -546,7 +549,7 @@ def test_results_stay_in_sight(opened, path):
 @pytest.mark.parametrize("width", [320, 390])
 def test_the_strip_never_shortens_a_number(opened, path, width):
     """Long words give way, and what does not fit is left out whole."""
-    reader = loaded(opened(moving.real_model([SENTENCE]), width=width), path)
+    reader = load_model_file(opened(moving.real_model([SENTENCE]), width=width), path)
     reader.button("halves").click()
     ready(reader)
     strip = reader.figure.locator(".rm-strip")
@@ -568,7 +571,7 @@ def test_the_strip_never_shortens_a_number(opened, path, width):
         assert reader.overflow() == 0
 
 
-def test_nothing_is_drawn_to_words_that_the_model_does_not_see(figure):
+def test_no_arc_or_shade_reaches_words_after_the_chosen_one(figure):
     """No shade and no arc after the chosen piece, for no head."""
     words = figure.figure.locator(".rm-words button")
     words.nth(3).click()
@@ -584,7 +587,7 @@ def test_nothing_is_drawn_to_words_that_the_model_does_not_see(figure):
         assert all(key < 3 for key in arcs)
 
 
-def test_which_heads_look_from_here_to_there(figure):
+def test_heads_that_attend_from_one_piece_to_another_are_listed(figure):
     figure.page.set_viewport_size({"width": 390, "height": 500})
     figure.figure.locator("[data-part=key]").select_option("2")
     ready(figure)
@@ -605,12 +608,12 @@ def test_which_heads_look_from_here_to_there(figure):
 
 
 def row_weight(figure: FigureReader, head: int, query: int, key: int) -> float:
-    """How much a head looks from one piece at another."""
-    row = ask(figure, "row", ids=figure.now["ids"], way=RIGHT, query=query)
+    """Return a head's weight from one piece to another."""
+    row = ask_worker(figure, "row", ids=figure.now["ids"], way=UNCHANGED, query=query)
     return row["weights"][head * row["length"] + key]
 
 
-def test_many_heads_off_are_one_button(figure):
+def test_many_heads_off_share_one_button(figure):
     first = figure.figure.locator("[data-part=first]")
     chips = figure.figure.locator("[data-part=changed] button")
     for count, expected in ((3, 4), (7, 2)):
@@ -633,12 +636,12 @@ def test_many_heads_off_are_one_button(figure):
     assert figure.figure.locator(".rm-cut").count() == 1  # a cut edge is drawn
     figure.button("Put all back").click()
     ready(figure)
-    assert figure.now["way"] == RIGHT
+    assert figure.now["way"] == UNCHANGED
     assert chips.count() == 0
 
 
 def test_examples_start_from_a_clean_state_and_say_so(opened, path):
-    reader = loaded(opened(moving.real_model([SENTENCE, "otters met. otters"])), path)
+    reader = load_model_file(opened(moving.real_model([SENTENCE, "otters met. otters"])), path)
     example = reader.figure.locator("[data-part=example]").nth(1)
     assert example.inner_text() == "otters met. otters"
     example.click()
@@ -686,13 +689,13 @@ def test_a_goal_of_another_text_is_forgotten(figure):
     key = figure.figure.locator("[data-part=key]")
     key.select_option("2")
     ready(figure)
-    write(figure, SENTENCE + " pebbles")  # the same beginning: the same piece
+    write_text(figure, SENTENCE + " pebbles")  # the same beginning: the same piece
     assert key.input_value() == "2"
-    write(figure, "They sorted pebbles")
+    write_text(figure, "They sorted pebbles")
     assert key.input_value() == "0"
 
 
-def test_what_belongs_to_another_text_is_faint(figure):
+def test_results_of_another_text_are_dimmed(figure):
     bars = figure.figure.locator(".rm-next")
     field = figure.figure.locator("textarea")
     for text, opacity in (("", "0.4"), (SENTENCE, "1"), ("otters " * 700, "0.4")):
@@ -706,16 +709,16 @@ def test_what_belongs_to_another_text_is_faint(figure):
 
 def test_texts_of_every_kind_get_a_sentence(figure):
     field = figure.figure.locator("textarea")
-    for text, said in (("", "Write something"), ("   ", "Write something"),
+    for text, status in (("", "Write something"), ("   ", "Write something"),
                        ("otters " * 700, "pieces, and a text has room for"),
                        ("নীল 圓的 🦦 \x00 ﷽ العربية", "Likeliest next"),
                        ("<b>&amp;</b>", "Likeliest next")):  # fmt: skip
         field.fill(text)
         figure.page.wait_for_function(
-            "said => document.querySelector('[role=status]').textContent.includes(said)", arg=said
+            "said => document.querySelector('[role=status]').textContent.includes(said)", arg=status
         )
         ready(figure)
-        assert field.get_attribute("aria-invalid") == str(said != "Likeliest next").lower()
+        assert field.get_attribute("aria-invalid") == str(status != "Likeliest next").lower()
     assert figure.figure.locator(".rm-words b").count() == 0
 
 
@@ -751,7 +754,7 @@ def test_heads_and_layers_are_switched_off_and_edges_are_cut(figure, model):
     assert figure.now["row"][2] == 0
     figure.button("Put everything back").click()
     ready(figure)
-    assert figure.now["way"] == RIGHT
+    assert figure.now["way"] == UNCHANGED
 
 
 def test_an_arc_that_is_pressed_says_why(figure):
@@ -801,10 +804,10 @@ def test_a_score_names_its_largest_and_its_least_product(figure):
     products = np.array(figure.figure.evaluate("root => root.why.products"))
     box = figure.figure.get_by_role("group", name="Why this score")
     most, least = int(products.argmax()), int(products.argmin())
-    said = re.search(
+    numbers_named = re.search(
         r"Largest product .* [(]number (\d+)[)], least .* [(]number (\d+)[)]", box.inner_text()
     )
-    assert [int(n) for n in said.groups()] == [most, least]
+    assert [int(n) for n in numbers_named.groups()] == [most, least]
     assert box.locator("svg g text").all_text_contents() == [str(n) for n in sorted({most, least})]
     before = figure.says
     assert "; without the rotation in this head alone, " in before
@@ -834,7 +837,7 @@ def test_without_a_goal_the_score_is_that_of_an_arc(figure):
     assert why["seen"][why["chosen"]] == int(np.argmax(row))
 
 
-def test_what_waited_for_the_model_is_done_once_it_is_there(opened, path):
+def test_a_click_before_loading_takes_effect_after_it(opened, path):
     reader = opened(moving.real_model())
     reader.figure.locator(".rm-words button").last.wait_for()
     ready(reader)
@@ -861,14 +864,14 @@ def test_what_waited_for_the_model_is_done_once_it_is_there(opened, path):
 
 
 def test_an_edge_that_is_cut_shows_in_its_buttons(figure):
-    here, everywhere = figure.button("cut in this head"), figure.button("cut in all heads")
-    pressed = lambda: [b.get_attribute("aria-pressed") for b in (here, everywhere)]  # noqa: E731
+    in_this_head, everywhere = figure.button("cut in this head"), figure.button("cut in all heads")
+    pressed = lambda: [b.get_attribute("aria-pressed") for b in (in_this_head, everywhere)]  # noqa: E731
     assert pressed() == ["false", "false"]
     everywhere.click()
     ready(figure)
     assert pressed() == ["true", "true"]
     count = len(figure.now["way"]["cuts"])
-    here.click()  # takes the cut back in this head
+    in_this_head.click()  # takes the cut back in this head
     ready(figure)
     assert pressed() == ["false", "false"]
     assert len(figure.now["way"]["cuts"]) == count - 1
@@ -887,13 +890,13 @@ def test_an_edge_that_is_cut_shows_in_its_buttons(figure):
     assert figure.says.startswith("Taken back in all heads. ")
 
 
-def test_the_line_says_what_became_of_the_word(figure):
-    """Its chance before and now, where another one is the likeliest."""
+def test_the_line_says_how_the_words_chance_changed(figure):
+    """The line gives a word's probability before and now where another one is the likeliest."""
     for last in range(1, int(figure.figure.locator("[data-part=rank]").get_attribute("max"))):
         figure.figure.evaluate("(root, steps) => root.take(steps)", [f"off=0-{last}"])
         ready(figure)
         nexts = figure.now["next"]
-        was = max(nexts, key=lambda one: one["before"])
+        was = max(nexts, key=lambda word: word["before"])
         if was["id"] != nexts[0]["id"]:
             break
         assert ", now " not in figure.says
@@ -911,19 +914,19 @@ def test_the_table_of_sentences_says_what_is_in_it(figure):
 
 
 def test_an_address_without_a_text_is_the_first_texts(figure):
-    write(figure, "Seven otters met. They sorted pebbles.")
+    write_text(figure, "Seven otters met. They sorted pebbles.")
     figure.figure.evaluate("root => root.take(['temperature=0.5'])")
     ready(figure)
     assert figure.figure.locator("textarea").input_value() == SENTENCE
     assert figure.figure.locator("[data-part=temperature-now]").inner_text() == "0.5"
-    write(figure, "Seven otters met. They sorted pebbles.")
+    write_text(figure, "Seven otters met. They sorted pebbles.")
     figure.figure.evaluate("root => root.take(['each!'])")  # of the reader's own text
     ready(figure)
     assert figure.figure.locator("textarea").input_value().startswith("Seven")
 
 
 def test_numbers_are_written_alike_and_never_broken(opened, path):
-    reader = loaded(opened(moving.real_model([SENTENCE]), width=390, has_touch=True), path)
+    reader = load_model_file(opened(moving.real_model([SENTENCE]), width=390, has_touch=True), path)
     shown = [
         reader.figure.locator(f"[data-part={n}-now]").inner_text() for n in ("temperature", "topp")
     ]
@@ -937,7 +940,7 @@ def test_numbers_are_written_alike_and_never_broken(opened, path):
     assert " %" not in text
 
 
-def test_the_first_heads_of_an_order_against_orders_by_lot(figure, model):
+def test_the_first_heads_of_an_order_are_compared_with_random(figure, model):
     ids = WORDS.encode(SENTENCE)
     figure.figure.locator("[data-part=order]").select_option("previous")
     ready(figure)
@@ -956,7 +959,7 @@ def test_the_first_heads_of_an_order_against_orders_by_lot(figure, model):
             assert chance == pytest.approx(float(expected), abs=1e-3)
     assert figure.figure.locator("[data-part=curves] path").count() == 12  # axes, eleven orders
     assert "by lot" in figure.says
-    write(figure, "otters")
+    write_text(figure, "otters")
     assert figure.figure.locator("[data-part=curves] path").count() == 0  # they were another text's
     assert figure.button("Against ten orders by lot").is_visible()
 
@@ -977,36 +980,38 @@ def test_a_slider_switches_the_first_heads_off(figure):
     assert first.input_value() == "0"
 
 
-@pytest.mark.parametrize("other", ["otters weren't 7 asleep", "Bettina's stones"])
-def test_a_vector_is_carried_over_as_the_package_does(figure, model, other):
+@pytest.mark.parametrize("second_text", ["otters weren't 7 asleep", "Bettina's stones"])
+def test_a_vector_is_carried_over_as_the_package_does(figure, model, second_text):
     text = "Bettina's 7 otters weren't"
-    write(figure, text)
+    write_text(figure, text)
     figure.figure.locator("summary", has_text="A second text").click()
     ready(figure)
-    figure.figure.get_by_label("The second text").fill(other)
+    figure.figure.get_by_label("The second text").fill(second_text)
     figure.button("After each layer in turn").click()
     ready(figure)
     carried = figure.figure.evaluate("root => root.carried")
-    ids, source = WORDS.encode(text), WORDS.encode(other)
+    ids, source = WORDS.encode(text), WORDS.encode(second_text)
     runs = [model(ids)[-1].softmax(-1), model(source)[-1].softmax(-1)]
     answers = [int(run.argmax()) for run in runs]
-    assert [one["id"] for one in carried["answers"]] == answers
+    assert [answer["id"] for answer in carried["answers"]] == answers
     assert answers[0] != answers[1]
-    same(torch.tensor(carried["runs"]), torch.stack([run[answers] for run in runs]), atol=1e-3)
+    assert_close(
+        torch.tensor(carried["runs"]), torch.stack([run[answers] for run in runs]), atol=1e-3
+    )
     stream = residual_stream(model, source)  # (4, n, d)
     for layer, row in enumerate(carried["rows"]):
         hook = model.blocks[layer].register_forward_hook(
-            lambda block, given, x, layer=layer: torch.cat(
+            lambda block, inputs, x, layer=layer: torch.cat(
                 [x[: carried["to"]], stream[layer + 1, carried["from"]][None],
                  x[carried["to"] + 1 :]])
         )  # fmt: skip
         expected = model(ids)[-1].softmax(-1)[answers]
         hook.remove()
-        same(torch.tensor(row), expected, atol=1e-3)
+        assert_close(torch.tensor(row), expected, atol=1e-3)
         if len(ids) == len(source) and carried["from"] == carried["to"]:
             taken = patched(model, source, ids, layer, carried["to"])[-1].softmax(-1)
-            same(expected, taken[answers], atol=1e-5)
-    same(
+            assert_close(expected, taken[answers], atol=1e-5)
+    assert_close(
         torch.tensor(carried["rows"][-1]),
         runs[1 if carried["to"] == len(ids) - 1 and carried["from"] == len(source) - 1 else 0][
             answers
@@ -1016,19 +1021,19 @@ def test_a_vector_is_carried_over_as_the_package_does(figure, model, other):
     assert "as it is" in figure.says
 
 
-def test_a_decision_is_undone_at_a_click_and_the_sentence_comes(figure, model):
+def test_a_click_undoes_a_decision_and_writes_the_sentence(figure, model):
     figure.button("halves").click()
     ready(figure)
-    assert figure.now["way"] == RIGHT | {"pairing": "halves"}
+    assert figure.now["way"] == UNCHANGED | {"pairing": "halves"}
     rows = figure.figure.evaluate("root => root.tried")
     ids = WORDS.encode(SENTENCE)
     with undone(next(row for row in ROWS if row.name == "pairs of another file"), model):
         expected = WORDS.decode(model.generate(ids, 12)[len(ids) :])
-    kept = [row["text"].replace("↵", "\n") for row in rows]
-    assert kept[0] == WORDS.decode(model.generate(ids, 12, stop=0)[len(ids) :]).removesuffix(
+    sentences = [row["text"].replace("↵", "\n") for row in rows]
+    assert sentences[0] == WORDS.decode(model.generate(ids, 12, stop=0)[len(ids) :]).removesuffix(
         "<|end|>"
     )
-    assert kept[1] in (expected, expected.partition("<|end|>")[0])
+    assert sentences[1] in (expected, expected.partition("<|end|>")[0])
     assert rows[1]["words"] == "Pairs turned: halves"
     assert rows[1]["text"] in figure.says
     figure.button("Undo each in turn").click()
@@ -1056,8 +1061,8 @@ def test_the_table_says_whose_sentences_and_what_was_undone(figure):
     assert heads == ["as it is", "Pairs turned: halves", "Mask: not itself; Pairs turned: halves"]
 
 
-def write(figure: FigureReader, text: str) -> None:
-    """Into the field, until the model has read it."""
+def write_text(figure: FigureReader, text: str) -> None:
+    """Type a text into the field and wait until the model has read it."""
     figure.figure.locator("textarea").fill(text)
     figure.page.wait_for_function(
         "n => document.querySelector('.attncourse-moving').now.ids.length === n",
@@ -1068,7 +1073,7 @@ def write(figure: FigureReader, text: str) -> None:
 
 @pytest.mark.parametrize(("text", "hides_none"), [("otters", True), (SENTENCE, False)])
 def test_a_window_that_is_wider_than_the_text_says_so(figure, text, hides_none):
-    write(figure, text)
+    write_text(figure, text)
     figure.figure.evaluate(
         """root => { root.heard = ""; const say = root.querySelector(".am-say");
         new MutationObserver(() => root.heard += say.textContent).observe(say, {childList: true});
@@ -1082,20 +1087,20 @@ def test_a_window_that_is_wider_than_the_text_says_so(figure, text, hides_none):
 
 
 def test_bars_show_spaces(figure):
-    write(figure, "links")
-    following = [one["text"] for one in figure.now["next"]]
+    write_text(figure, "links")
+    following = [word["text"] for word in figure.now["next"]]
     assert any(text.startswith(" ") and text.strip() for text in following)
     shown = figure.figure.locator(".rm-next button").all_inner_texts()
     assert shown == [text.replace(" ", "␣").replace("\n", "↵") for text in following]
 
 
-def test_little_is_more_than_nothing(figure):
+def test_small_chances_are_not_written_as_zero(figure):
     figure.figure.locator("[data-part=temperature]").evaluate(
         "slider => { slider.value = 0.1; slider.dispatchEvent(new Event('input')); }"
     )
     figure.button("not itself").click()
     ready(figure)
-    chances = [one[when] for one in figure.now["next"] for when in ("p", "before")]
+    chances = [word[key] for word in figure.now["next"] for key in ("p", "before")]
     little = [0 < p < 0.0005 for p in chances]
     assert any(little)
     shown = figure.figure.locator(".rm-next td:nth-child(n + 3)").all_inner_texts()
@@ -1103,7 +1108,7 @@ def test_little_is_more_than_nothing(figure):
     assert "0.0" not in "".join(shown)
 
 
-def test_by_keyboard_and_in_words(figure):
+def test_it_works_by_keyboard_and_is_described_in_words(figure):
     words = figure.figure.locator(".rm-words button")
     assert [words.nth(i).get_attribute("tabindex") for i in range(3)] == ["-1"] * 3
     words.last.focus()
@@ -1126,7 +1131,9 @@ def test_by_keyboard_and_in_words(figure):
 
 @pytest.mark.parametrize("options", [{}, {"color_scheme": "dark"}])
 def test_it_fits_a_phone(opened, path, options):
-    reader = loaded(opened(moving.real_model(), width=390, has_touch=True, **options), path)
+    reader = load_model_file(
+        opened(moving.real_model(), width=390, has_touch=True, **options), path
+    )
     reader.figure.locator("[data-part=lens] summary").click()
     reader.page.locator(".rm-lens").wait_for()
     ready(reader)
@@ -1167,14 +1174,14 @@ class BookServer(http.server.SimpleHTTPRequestHandler):
 
 
 @contextmanager
-def served(folder: Path):
-    """The address of the folder, as a book is served, and a way to change what the server does."""
+def served_folder(folder: Path):
+    """Yield the address of the served folder and the server's class, whose behaviour can be set."""
 
     class Here(BookServer):
         let_go = threading.Event()
 
-        def __init__(self, *given, **more):
-            super().__init__(*given, directory=str(folder), **more)
+        def __init__(self, *arguments, **more):
+            super().__init__(*arguments, directory=str(folder), **more)
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Here) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -1184,7 +1191,7 @@ def served(folder: Path):
             server.shutdown()
 
 
-def test_from_the_books_server_it_is_kept_in_the_browser(browser, path, tmp_path):
+def test_the_books_server_hands_over_a_file_kept_in_the_browser(browser, path, tmp_path):
     (tmp_path / "book").mkdir()
     (tmp_path / "small.gguf").write_bytes(path.read_bytes())
     html = PAGE.format(moving.real_model([SENTENCE])._repr_html_())
@@ -1199,13 +1206,16 @@ def test_from_the_books_server_it_is_kept_in_the_browser(browser, path, tmp_path
             "said => document.querySelector('[role=status]').textContent.includes(said)", arg=text
         )
 
-    with served(tmp_path) as (address, server):
+    with served_folder(tmp_path) as (address, server):
         page.goto(address)
         load = page.locator("[data-part=load]")
-        for state, said in (("gone", "(it says 404)"), ("breaks", "The connection broke before")):
+        for state, message in (
+            ("gone", "(it says 404)"),
+            ("breaks", "The connection broke before"),
+        ):
             server.state = state
             load.click()
-            says(said)
+            says(message)
         server.state = "hangs"
         load.click()
         page.wait_for_function("() => document.querySelector('progress').value > 0.4")
@@ -1256,22 +1266,22 @@ def real_file():
 
 def test_the_real_model_says_what_the_package_says(opened, real_file, real_model):
     model, words = real_model
-    reader = loaded(opened(moving.real_model()), real_file)
+    reader = load_model_file(opened(moving.real_model()), real_file)
     several = [*TEXTS.values(), "Naïve? 3.14 圓的 🦦", *texts(496, seed=3, special=["<|im_end|>"])]
     for text, ids in zip(several, pieces_of(reader, several), strict=True):
         assert ids == words.encode(text).tolist(), ascii(text)
     with torch.no_grad():
         for text in several[:4]:
             ids = words.encode(text)
-            assert ask(reader, "read", ids=ids.tolist(), way=RIGHT)["read"] == len(ids)
-            last = ask(reader, "logits", ids=ids.tolist(), way=RIGHT, last=1)["logits"]
-            same(torch.tensor(last[0]), model(ids)[-1], atol=1e-2)
-    chat = ask(reader, "encode", text="Why is the sky blue?", chat=True)["ids"]
+            assert ask_worker(reader, "read", ids=ids.tolist(), way=UNCHANGED)["read"] == len(ids)
+            last = ask_worker(reader, "logits", ids=ids.tolist(), way=UNCHANGED, last=1)["logits"]
+            assert_close(torch.tensor(last[0]), model(ids)[-1], atol=1e-2)
+    chat = ask_worker(reader, "encode", text="Why is the sky blue?", chat=True)["ids"]
     assert chat == words.chat("Why is the sky blue?").tolist()
 
 
 # Of the page's text: a verb, the sentence behind it, and where its numbers stand.
-STATED = {
+STATED_NUMBERS = {
     "The capital of France is": ("*Paris* 77 %", " Paris", ["p"]),
     "the first 16 at once": ("*otters* falls from 89 to 46 %", " otters", ["before", "p"]),
     "cut the edge to France in all heads": (
@@ -1288,9 +1298,9 @@ def live_page() -> str:
 
 
 def test_the_verbs_of_the_page_give_its_numbers(opened, real_file, live_page):
-    """Each after anything that was changed before."""
-    reader = loaded(opened(moving.real_model()), real_file)
-    for words, (sentence, piece, places) in STATED.items():
+    """Each verb gives its numbers whatever was set before."""
+    reader = load_model_file(opened(moving.real_model()), real_file)
+    for words, (sentence, piece, places) in STATED_NUMBERS.items():
         reader.figure.locator("[data-part=layer]").click()
         ready(reader)
         reader.figure.locator("[data-part=temperature]").fill("0.3")
@@ -1304,6 +1314,6 @@ def test_the_verbs_of_the_page_give_its_numbers(opened, real_file, live_page):
             why = reader.figure.evaluate("root => root.why")
             values = {name: why[f"{name}s"][why["chosen"]] for name in places}
         else:
-            values = next(one for one in reader.now["next"] if one["text"] == piece)
+            values = next(word for word in reader.now["next"] if word["text"] == piece)
         faults = compare_prose(sentence, *(values[name] for name in places))
         assert faults == [], words

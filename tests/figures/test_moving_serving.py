@@ -9,20 +9,22 @@ from attncourse.figures import moving
 from attncourse.figures.moving.cache_pages import MEMORY_LAYOUTS, a_day, simulated
 from helpers.figure_reader import FigureReader, needs_browser
 
-ROOM = {"rows": 3, "longest": 28, "page": 4, "common": 9}
-STEPS = 90
-DAY = [(2 * i // 3, 9 + 5 * i % 7, 1 + 11 * i % 13) for i in range(50)]
+MEMORY_SIZES = {"rows": 3, "longest": 28, "page": 4, "common": 9}
+N_STEPS = 90
+QUESTIONS = [(2 * i // 3, 9 + 5 * i % 7, 1 + 11 * i % 13) for i in range(50)]
 
 
 def figure(**changed):
-    return moving.cache_pages(DAY, **({"step": 40, "steps": STEPS} | ROOM | changed))
+    return moving.cache_pages(
+        QUESTIONS, **({"step": 40, "steps": N_STEPS} | MEMORY_SIZES | changed)
+    )
 
 
-def test_two_questions_by_hand():
+def test_two_questions_are_served_as_worked_out_by_hand():
     """Four pages of 2 tokens; the first asks 2 and gets 3 tokens, the second asks 3 and gets 4."""
-    two = [(0, 2, 3), (1, 3, 4)]
-    found = simulated(two, "pages", rows=1, longest=8, page=2, common=0, steps=9)
-    assert [day["held"] for day in found] == [
+    questions = [(0, 2, 3), (1, 3, 4)]
+    states = simulated(questions, "pages", rows=1, longest=8, page=2, common=0, steps=9)
+    assert [day["held"] for day in states] == [
         [(0, [0, 1], 2)],  # room for its next token as well
         [(0, [0, 1], 3), (1, [2, 3], 3)],
         [(0, [0, 1], 4), (1, [2, 3], 4)],
@@ -35,8 +37,8 @@ def test_two_questions_by_hand():
         [(1, [0, 1, 2, 3], 7)],
         [],
     ]
-    assert [day["waiting"] for day in found] == [[]] * 3 + [[1]] + [[]] * 5
-    reserved = simulated(two, "reserved", rows=1, longest=8, page=2, common=0, steps=5)
+    assert [day["waiting"] for day in states] == [[]] * 3 + [[1]] + [[]] * 5
+    reserved = simulated(questions, "reserved", rows=1, longest=8, page=2, common=0, steps=5)
     assert [(len(day["held"]), day["waiting"]) for day in reserved] == [(1, [])] + [
         (1, [1])
     ] * 3 + [(1, [])]
@@ -46,12 +48,12 @@ def test_two_questions_by_hand():
 def test_a_page_has_one_owner_and_holds_its_tokens(way):
     shared = set(range(2)) if way == "shared" else set()
     most = 0
-    for day in simulated(DAY, way, **ROOM, steps=STEPS):
-        own = [at for _, pages, _ in day["held"] for at in pages if at not in shared]
-        assert len(own) == len(set(own))
-        assert set(own) <= set(range(21)) - shared
+    for day in simulated(QUESTIONS, way, **MEMORY_SIZES, steps=N_STEPS):
+        owned_pages = [at for _, pages, _ in day["held"] for at in pages if at not in shared]
+        assert len(owned_pages) == len(set(owned_pages))
+        assert set(owned_pages) <= set(range(21)) - shared
         for number, pages, tokens in day["held"]:
-            _, asks, answers = DAY[number]
+            _, asks, answers = QUESTIONS[number]
             assert asks <= tokens <= asks + answers
             assert len(pages) == 7 if way == "reserved" else 4 * len(pages) >= tokens
             assert shared <= set(pages)
@@ -64,16 +66,16 @@ def test_a_page_has_one_owner_and_holds_its_tokens(way):
 def test_everybody_is_answered_in_the_end_and_sooner_in_pages():
     ends = {}
     for way in MEMORY_LAYOUTS:
-        days = simulated(DAY, way, **ROOM, steps=400)
-        assert {n for day in days for n, *_ in day["held"]} == set(range(len(DAY)))
+        days = simulated(QUESTIONS, way, **MEMORY_SIZES, steps=400)
+        assert {n for day in days for n, *_ in day["held"]} == set(range(len(QUESTIONS)))
         ends[way] = max(i for i, day in enumerate(days) if day["held"])
         assert ends[way] < 399
         assert days[-1]["waiting"] == []
     assert ends["reserved"] > ends["pages"] > ends["shared"]
 
 
-def test_the_pages_day_is_one_in_which_each_way_is_worth_it():
-    """What the figure shows first, and what the page says of it."""
+def test_on_the_pages_day_each_way_of_storing_helps():
+    """The figure's first state is as the page describes it."""
     day = a_day()
     waits = {
         w: [len(d["waiting"]) for d in simulated(day, w, 9, 512, 16, 96, 300)]
@@ -88,17 +90,20 @@ def test_the_pages_day_is_one_in_which_each_way_is_worth_it():
         ({"way": "free"}, "way: expected one of reserved, pages, shared, got 'free'"),
         ({"page": 5}, "page: expected a divisor of 28, got 5"),
         ({"rows": 0}, "rows"),
-        ({"step": STEPS}, f"step: expected a whole number from 0 to {STEPS - 1}, got {STEPS}"),
+        (
+            {"step": N_STEPS},
+            f"step: expected a whole number from 0 to {N_STEPS - 1}, got {N_STEPS}",
+        ),
         ({"common": 10}, "at least 10 tokens"),
         ({"longest": 24}, "of at most 24 tokens, got"),
     ],
 )
-def test_what_does_not_fit_is_refused(changed, message):
+def test_arguments_that_do_not_fit_are_refused(changed, message):
     with pytest.raises(ValueError, match=message):
         figure(**changed)
 
 
-def test_the_same_figure_twice():
+def test_equal_arguments_equal_bytes():
     assert figure()._repr_html_() == figure()._repr_html_()
 
 
@@ -106,26 +111,26 @@ def test_the_same_figure_twice():
 @pytest.mark.parametrize("way", MEMORY_LAYOUTS)
 def test_the_script_simulates_the_same_day(opened, way):
     reader = opened(figure())
-    found = reader.compute(DAY, way, ROOM, STEPS)
-    expected = simulated(DAY, way, **ROOM, steps=STEPS)
+    simulated_states = reader.compute(QUESTIONS, way, MEMORY_SIZES, N_STEPS)
+    expected = simulated(QUESTIONS, way, **MEMORY_SIZES, steps=N_STEPS)
     assert any(day["waiting"] for day in expected)
-    for one, other in zip(found, expected, strict=True):
-        assert one["waiting"] == other["waiting"]
-        assert [tuple(held) for held in one["held"]] == other["held"]
+    for state, expected_state in zip(simulated_states, expected, strict=True):
+        assert state["waiting"] == expected_state["waiting"]
+        assert [tuple(held) for held in state["held"]] == expected_state["held"]
 
 
-def cells(html: str) -> list[tuple]:
-    """The rectangles of the field, and the first of the curves' paths."""
+def drawn_elements(html: str) -> list[tuple]:
+    """Return the memory's rectangles and the curves' paths, with what they look like."""
     soup = BeautifulSoup(html, "html.parser")
     rects = soup.select("[data-part=field] rect")
     return [
         (
-            *one["class"],
-            one.get("style", ""),
-            *(round(float(one[k]), 1) for k in ("x", "y", "height")),
+            *element["class"],
+            element.get("style", ""),
+            *(round(float(element[k]), 1) for k in ("x", "y", "height")),
         )
-        for one in rects
-    ] + [(one["class"], one["d"]) for one in soup.select("[data-part=curves] path")]
+        for element in rects
+    ] + [(element["class"], element["d"]) for element in soup.select("[data-part=curves] path")]
 
 
 @needs_browser
@@ -134,9 +139,9 @@ def test_first_state_and_script_say_and_draw_the_same(opened):
         made = figure(way=way)
         reader = opened(made)
         assert reader.says == made.says
-        drawn = cells(reader.figure.locator(".am-stage").inner_html())
+        drawn = drawn_elements(reader.figure.locator(".am-stage").inner_html())
         assert len(drawn) > 21 + 3
-        assert drawn == cells(made.body)
+        assert drawn == drawn_elements(made.body)
 
 
 @needs_browser
@@ -148,12 +153,12 @@ def test_steps_are_chosen_by_keyboard_and_mouse(opened):
         else:
             reader.figure.locator("[data-part=way]").first.focus()
         assert reader.now["way"] == way
-        day = simulated(DAY, way, **ROOM, steps=STEPS)[40]
+        day = simulated(QUESTIONS, way, **MEMORY_SIZES, steps=N_STEPS)[40]
         shared = 8 * (len(day["held"]) - 1) if way == "shared" else 0
         tokens = sum(tokens for *_, tokens in day["held"]) - shared
         assert reader.now["tokens"] == tokens
         held, waiting = len(day["held"]), len(day["waiting"])
-        assert f"{held} questions are being answered, {waiting} wait" in reader.says
+        assert f"Being answered: {held}, waiting: {waiting}" in reader.says
         assert f"fill {100 * tokens / 84:.0f}\u00a0% of the room" in reader.says
     reader.figure.locator("[data-part=who]").focus()
     reader.page.keyboard.press("Home")

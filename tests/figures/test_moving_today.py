@@ -18,13 +18,13 @@ from attncourse.figures.moving.two_models import (
 from attncourse.today import MODELS, cache_bytes_of
 from helpers.figure_reader import FigureReader, needs_browser
 
-EVIL = "<img src=x onerror=alert(1)></script>"
+MARKUP_WORD = "<img src=x onerror=alert(1)></script>"
 
 
 @pytest.fixture(scope="module")
 def browser():
-    with launched() as one:
-        yield one
+    with launched() as chromium:
+        yield chromium
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_equal_arguments_equal_bytes_and_nothing_from_outside():
 
 
 def test_names_of_models_stay_text():
-    html = moving.two_models(MODELS | {EVIL: MODELS["Qwen3 8B"]}, EVIL)._repr_html_()
+    html = moving.two_models(MODELS | {MARKUP_WORD: MODELS["Qwen3 8B"]}, MARKUP_WORD)._repr_html_()
     assert "<img" not in html
     assert html.count("</script>") == 2
 
@@ -116,10 +116,10 @@ def test_any_two_models_are_compared(opened):
     first = reader.figure.locator("[data-part=first]")
     second = reader.figure.locator("[data-part=second]")
     assert reader.figure.locator(".tm-lit").count() == 4
-    for one, other in zip(MODELS, reversed(MODELS), strict=True):
-        first.select_option(one)
-        second.select_option(other)
-        pair = [MODELS[one], MODELS[other]]
+    for name, other_name in zip(MODELS, reversed(MODELS), strict=True):
+        first.select_option(name)
+        second.select_option(other_name)
+        pair = [MODELS[name], MODELS[other_name]]
         same = zip(part_words(pair[0]), part_words(pair[1]), strict=True)
         differ = [a != b for a, b in same]
         assert reader.now["differ"] == differ
@@ -154,14 +154,14 @@ def test_a_list_is_moved_by_keys(opened):
 
 @needs_browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_phone_shows_it_whole(opened, scheme):
+def test_a_phone_shows_the_whole_figure(opened, scheme):
     reader = opened(moving.two_models(MODELS), width=390, color_scheme=scheme)
     assert reader.overflow() <= 0
     assert reader.small_text() == []
     assert reader.figure.bounding_box()["height"] <= 560
 
 
-def test_drawings_say_what_leads_where():
+def test_drawings_describe_their_arrows():
     assert ("latent c", "keys") in drawings.latent_cache().leads()
     assert ("latent c", "values") in drawings.latent_cache().leads()
     assert ("turned key", "keys") not in drawings.latent_cache().leads()

@@ -19,7 +19,7 @@ ANSWER = kept("one_sentence")["answer"]
 
 
 @pytest.mark.parametrize("stem", LIVE_STATES)
-def test_bars_and_words_are_the_kept_numbers(stem):
+def test_bars_and_words_show_the_stored_numbers(stem):
     shown = same_in_real_model(stem)
     says = shown.drawing.says
     assert f"as it is: {in_percent(ANSWER['p'])}" in says
@@ -31,12 +31,12 @@ def test_bars_and_words_are_the_kept_numbers(stem):
         assert f"{row['undone']}: {in_percent(row['p'])}" in says
         assert ("stays" in says) == (row["first"][0] == ANSWER["answer"])
         longs = re.findall(r"h(-?[\d.]+)Z", "".join(shown.drawing.parts))
-        assert [-float(one) for one in longs] == pytest.approx(
+        assert [-float(length) for length in longs] == pytest.approx(
             [max(200 * p, 1) for p in (ANSWER["p"], row["p"])], abs=0.06
         )
 
 
-def test_every_chapter_from_5_to_17_ends_with_its_own():
+def test_chapters_5_to_17_end_with_their_own_sentence():
     assert tuple(LIVE_STATES) == tuple(STEMS[4:17])
     for number, stem in enumerate(LIVE_STATES, start=5):
         text = (ROOT / "book" / f"{number:02d}_{stem}.md").read_text(encoding="utf-8")
@@ -60,12 +60,12 @@ def test_a_link_names_controls_that_the_live_page_has(stem):
     markup = moving.real_model()._repr_html_()
     for step in steps:
         part, value = re.fullmatch(r"(\w+)(?:=(\w+)|!)", step).groups()
-        found = markup.count(f'data-part="{part}"')
-        assert found >= 1, step
-        assert not part.startswith("switch") or int(value) < found, step
+        count = markup.count(f'data-part="{part}"')
+        assert count >= 1, step
+        assert not part.startswith("switch") or int(value) < count, step
 
 
-def test_what_is_kept_is_what_the_real_model_gives(real_model):
+def test_the_stored_numbers_are_the_real_models(real_model):
     sys.path.insert(0, str(ROOT / "benchmarks"))
     try:
         import one_sentence as benchmark

@@ -44,8 +44,8 @@ def reader(browser):
 
 
 def by_package(tokens, temperature, scale, mask, views) -> tuple[torch.Tensor, torch.Tensor]:
-    """Weights and outputs, with the functions of the chapters."""
-    X, own = feature_rows(tokens)
+    """Return weights and outputs, computed with the functions of the chapters."""
+    X, unknown_words = feature_rows(tokens)
     X = torch.tensor(X)
     W = [
         feature_matrix(W_Q, ASKED, STRENGTH),
@@ -53,7 +53,8 @@ def by_package(tokens, temperature, scale, mask, views) -> tuple[torch.Tensor, t
         feature_matrix(W_V, GIVEN),
     ]
     Q, K, V = (
-        project(X, torch.tensor(np.vstack([w, np.zeros((len(own), w.shape[1]))]))) for w in W
+        project(X, torch.tensor(np.vstack([w, np.zeros((len(unknown_words), w.shape[1]))])))
+        for w in W
     )
     if views < 2:
         Q = K = X
@@ -66,10 +67,10 @@ def by_package(tokens, temperature, scale, mask, views) -> tuple[torch.Tensor, t
     return weights, weights @ V
 
 
-def assert_same(found: dict, *settings) -> None:
+def assert_same(computed: dict, *settings) -> None:
     weights, output = by_package(*settings)
-    np.testing.assert_allclose(found["weights"], weights, rtol=0, atol=1e-6)
-    np.testing.assert_allclose(found["output"], output, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(computed["weights"], weights, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(computed["output"], output, rtol=0, atol=1e-6)
 
 
 def write(reader: FigureReader, sentence: str) -> None:
@@ -97,8 +98,8 @@ def test_equal_bytes_and_it_asks_for_sushi_first():
 
 
 def test_only_unknown_words_have_their_own_feature():
-    X, own = feature_rows(["Sushi,", "zebra", "ZEBRA!", "quux"])
-    assert own == ["zebra", "quux"]
+    X, unknown_words = feature_rows(["Sushi,", "zebra", "ZEBRA!", "quux"])
+    assert unknown_words == ["zebra", "quux"]
     assert X[0, [FEATURES.index("thing"), FEATURES.index("food")]].tolist() == [STRENGTH] * 2
     assert X[0].sum() == 2 * STRENGTH
     np.testing.assert_array_equal(X[1], X[2])
@@ -127,13 +128,13 @@ def test_it_computes_what_the_package_does(reader):
             "mask": str(rng.choice(list(MASKS))),
             "views": int(rng.integers(1, 4)),
         }
-        found = reader.compute(settings)
-        assert_same(found, *settings.values())
-        np.testing.assert_array_equal(found["X"], feature_rows(tokens)[0])
+        computed = reader.compute(settings)
+        assert_same(computed, *settings.values())
+        np.testing.assert_array_equal(computed["X"], feature_rows(tokens)[0])
 
 
 @needs_browser
-def test_what_is_set_on_the_page_is_what_is_computed_and_shown(reader):
+def test_settings_on_the_page_are_computed_and_shown(reader):
     rng = np.random.default_rng(3)
     for views, (mask, label) in zip((3, 1, 2), MASKS.items(), strict=True):
         tokens = rng.choice(WORDS, 7).tolist()
@@ -166,7 +167,7 @@ def test_it_opens_on_it_and_sushi_with_an_arc_between_them(reader):
 
 
 @needs_browser
-def test_a_pronoun_asks_by_itself_until_a_word_is_chosen(reader):
+def test_a_pronoun_is_the_query_until_a_word_is_chosen(reader):
     chosen = reader.figure.locator(".am-stage .pg-chip[aria-pressed=true] bdi")
     for sentence, pronoun, heard in zip(
         OFFERED, ("it", "She", "They", "it"), ("sushi", "cat", "woman", "dog"), strict=True
@@ -193,12 +194,12 @@ def test_it_says_which_words_it_does_not_know(reader):
     assert "“fit” listens to all words alike: it is not among the words" in reader.says
     write(reader, "She loves music")
     assert "“She” listens to all words alike: none is what it asks for." in reader.says
-    told = reader.figure.locator(".pg-behind summary").inner_text()
-    assert f"The {len(dictionary())} words that it knows" in told
+    summary = reader.figure.locator(".pg-behind summary").inner_text()
+    assert f"The {len(dictionary())} words that it knows" in summary
 
 
 @needs_browser
-def test_no_word_one_word_and_forty(reader):
+def test_zero_one_and_forty_words_are_handled(reader):
     write(reader, "   ")
     assert reader.says == "There is no word yet. Write a sentence."
     assert chips(reader) == []
@@ -246,7 +247,7 @@ def test_markup_other_scripts_and_odd_words_are_words(browser, sentence):
 
 
 @needs_browser
-def test_a_sentence_from_right_to_left_runs_so(reader):
+def test_a_right_to_left_sentence_is_laid_out_right_to_left(reader):
     write(reader, "החתול אכל את")
     first, second = (reader.figure.locator(".am-stage .pg-chip").nth(i) for i in (0, 1))
     assert first.bounding_box()["x"] > second.bounding_box()["x"]
@@ -282,7 +283,7 @@ def test_a_phone_has_room_for_sixteen_words(browser, scheme):
 
 
 @needs_browser
-def test_without_javascript_and_on_paper_the_first_state_stands(browser):
+def test_without_scripts_and_on_paper_it_shows_the_first_state(browser):
     still = FigureReader(browser, playground(), java_script_enabled=False)
     assert "the sentence is yours" in still.page.inner_text(".am-still")
     assert still.page.locator(".pg-chip:visible").count() == 8

@@ -28,7 +28,7 @@ from attncourse.figures.cells import cells_outline, number_ink
 from attncourse.figures.plots import spread_heights
 from helpers.plot_colours import PAGES, contrast, linear, sheet
 
-NAMES = {
+COLOUR_NAMES = {
     "query": style.QUERY,
     "key": style.KEY,
     "value": style.VALUE,
@@ -39,7 +39,7 @@ NAMES = {
     "grey": style.GREY,
 }
 # How a colour is seen without one kind of cone (Machado, Oliveira and Fernandes, 2009).
-EYES = {
+COLOUR_VISION = {
     "all cones": np.eye(3),
     "no long": [
         [0.152286, 1.052583, -0.204868],
@@ -60,7 +60,7 @@ EYES = {
 
 
 @pytest.fixture(autouse=True)
-def _style():
+def style_sheet():
     with plt.rc_context():
         set_style()
         yield
@@ -68,7 +68,7 @@ def _style():
 
 
 def lab(rgb: np.ndarray) -> np.ndarray:
-    """CIE L*a*b* of linear RGB."""
+    """Return the CIE L*a*b* coordinates of a linear RGB colour."""
     matrix = [
         [0.4124564, 0.3575761, 0.1804375],
         [0.2126729, 0.7151522, 0.0721750],
@@ -84,28 +84,28 @@ def lab(rgb: np.ndarray) -> np.ndarray:
 
 def test_the_style_sheet_has_the_plots_colours():
     light = sheet("light")
-    assert {name: light[name] for name in NAMES} == NAMES
-    assert set(COLOURS) | {style.GREY, style.INK} == set(NAMES.values())
-    assert sheet("dark").keys() >= NAMES.keys()
-    assert all(sheet("dark")[name] != light[name] for name in NAMES)
+    assert {name: light[name] for name in COLOUR_NAMES} == COLOUR_NAMES
+    assert set(COLOURS) | {style.GREY, style.INK} == set(COLOUR_NAMES.values())
+    assert sheet("dark").keys() >= COLOUR_NAMES.keys()
+    assert all(sheet("dark")[name] != light[name] for name in COLOUR_NAMES)
 
 
 @pytest.mark.parametrize("scheme", PAGES)
 def test_every_colour_stands_out_from_the_page(scheme):
-    for name in NAMES:
+    for name in COLOUR_NAMES:
         least = 4.5 if name in ("query", "key", "value", "ink") else 3
         assert contrast(sheet(scheme)[name], PAGES[scheme]) >= least, name
 
 
-@pytest.mark.parametrize("eye", EYES)
+@pytest.mark.parametrize("eye", COLOUR_VISION)
 @pytest.mark.parametrize("scheme", PAGES)
-def test_colours_are_told_apart_by_every_eye(scheme, eye):
-    seen = {name: lab(EYES[eye] @ linear(sheet(scheme)[name])) for name in NAMES}
-    for one, other in itertools.combinations(NAMES, 2):
-        assert np.linalg.norm(seen[one] - seen[other]) >= 10, (one, other)
+def test_colours_differ_for_every_kind_of_colour_vision(scheme, eye):
+    seen = {name: lab(COLOUR_VISION[eye] @ linear(sheet(scheme)[name])) for name in COLOUR_NAMES}
+    for first, second in itertools.combinations(COLOUR_NAMES, 2):
+        assert np.linalg.norm(seen[first] - seen[second]) >= 10, (first, second)
 
 
-def test_lines_are_told_apart_without_colour():
+def test_lines_differ_without_colour():
     fig, ax = plt.subplots()
     for k in range(len(COLOURS)):
         ax.plot([0, 1], [k, k], color="black")
@@ -119,12 +119,12 @@ def test_lines_are_told_apart_without_colour():
         marks = np.flatnonzero(np.diff(row[round(left) + 2 : round(right) - 2].astype(int)))
         looks.append((len(marks), row[round(left) : round(right)].mean()))
     assert looks[0][0] == 0  # the first is solid
-    for one, other in itertools.combinations(looks, 2):  # more pieces, or longer ones
-        ratio = max(one[0], other[0]) / max(1, min(one[0], other[0]))
-        assert ratio > 1.1 or abs(one[1] - other[1]) > 0.05, (one, other)
+    for look, other_look in itertools.combinations(looks, 2):  # more pieces, or longer ones
+        ratio = max(look[0], other_look[0]) / max(1, min(look[0], other_look[0]))
+        assert ratio > 1.1 or abs(look[1] - other_look[1]) > 0.05, (look, other_look)
 
 
-def mixed(shade: float, scheme: str) -> np.ndarray:
+def mixed_colour(shade: float, scheme: str) -> np.ndarray:
     ink, page = to_rgb(sheet(scheme)["ink"]), to_rgb(PAGES[scheme])
     return shade * np.array(ink) + (1 - shade) * np.array(page)
 
@@ -139,7 +139,7 @@ def test_numbers_can_be_read_on_every_weight(scheme):
     used = set()
     for level in range(style.LEVELS + 1):
         ink = number_ink(level / style.LEVELS)
-        assert contrast(shown[ink], mixed(level / style.LEVELS, scheme)) >= 4.5, level
+        assert contrast(shown[ink], mixed_colour(level / style.LEVELS, scheme)) >= 4.5, level
         used.add(ink)
     assert used == shown.keys()
 
@@ -147,16 +147,16 @@ def test_numbers_can_be_read_on_every_weight(scheme):
 # Weights
 
 
-def drawn(fig: Figure) -> np.ndarray:
-    """What a figure looks like: rows, columns, red, green, blue; from 0 to 1."""
+def drawn_pixels(fig: Figure) -> np.ndarray:
+    """Return a figure's pixels, (rows, columns, RGB), from 0 to 1."""
     canvas = FigureCanvasAgg(fig)
     canvas.draw()
     return np.asarray(canvas.buffer_rgba())[..., :3] / 255
 
 
-def middles(fig: Figure, ax, m: int, n: int, dx: float = 0) -> np.ndarray:
-    """The colour in the middle of each cell, or ``dx`` beside it, ``(m, n, 3)``."""
-    picture = drawn(fig)
+def cell_colours(fig: Figure, ax, m: int, n: int, dx: float = 0) -> np.ndarray:
+    """Return the colour at the centre of each cell, or ``dx`` beside it, ``(m, n, 3)``."""
+    picture = drawn_pixels(fig)
     places = [[ax.transData.transform((j + dx, i)) for j in range(n)] for i in range(m)]
     return np.array([[picture[-1 - int(y), int(x)] for x, y in row] for row in places])
 
@@ -165,11 +165,13 @@ def test_weights_are_ink_as_dense_as_the_weight():
     weights = np.random.default_rng(0).dirichlet(np.ones(7), size=5)
     fig = Figure(layout="constrained")
     ax = weight_matrix(weights, ax=fig.subplots(), numbers=False)
-    expected = mixed(1, "light") * weights[..., None] + (1 - weights[..., None])
-    np.testing.assert_allclose(middles(fig, ax, 5, 7), expected, atol=0.5 / style.LEVELS + 0.005)
+    expected = mixed_colour(1, "light") * weights[..., None] + (1 - weights[..., None])
+    np.testing.assert_allclose(
+        cell_colours(fig, ax, 5, 7), expected, atol=0.5 / style.LEVELS + 0.005
+    )
     np.testing.assert_array_equal(ax.images[0].get_array(), weights)
     fig.colorbar(ax.images[0])  # as for any other image
-    drawn(fig)
+    drawn_pixels(fig)
 
 
 def test_the_colour_map_is_ink():
@@ -181,7 +183,7 @@ def test_the_colour_map_is_ink():
 
 @settings(deadline=None, max_examples=40)
 @given(st.integers(1, 7), st.integers(1, 11), st.integers(0, 2**32 - 1))
-def test_squares_go_around_what_is_true_and_nothing_else(m, n, seed):
+def test_outlines_enclose_exactly_the_true_cells(m, n, seed):
     where = np.random.default_rng(seed).random((m, n)) < 0.5
     parts = cells_outline(where).to_polygons(closed_only=False) if where.any() else []
     covered = np.zeros((m, n), dtype=int)
@@ -191,7 +193,7 @@ def test_squares_go_around_what_is_true_and_nothing_else(m, n, seed):
     np.testing.assert_array_equal(covered, where)
 
 
-def test_what_a_mask_forbids_is_hatched_and_has_no_number():
+def test_masked_cells_are_hatched_and_have_no_number():
     mask = np.tril(np.ones((5, 5), dtype=bool))
     weights = mask / mask.sum(axis=1, keepdims=True)
     fig = Figure(layout="constrained")
@@ -200,7 +202,7 @@ def test_what_a_mask_forbids_is_hatched_and_has_no_number():
     assert places == {(j, i) for i, j in np.argwhere(mask)}
     for text in list(ax.texts):
         text.remove()
-    picture = drawn(fig)
+    picture = drawn_pixels(fig)
     for (i, j), allowed in np.ndenumerate(mask):
         (x0, y0), (x1, y1) = ax.transData.transform([(j - 0.4, i + 0.4), (j + 0.4, i - 0.4)])
         cell = picture[-1 - int(y1) : -1 - int(y0), int(x0) : int(x1)]
@@ -222,7 +224,7 @@ def test_what_a_mask_forbids_is_hatched_and_has_no_number():
         (lambda: label_lines(plt.gca()), "expected lines with labels, got none"),
     ],
 )
-def test_what_does_not_fit_is_refused(call, message):
+def test_arguments_that_do_not_fit_are_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
 
@@ -236,7 +238,7 @@ def test_numbers_are_written_where_they_fit(n, size):
     assert (len(ax.texts) > 0) == (n == 5 or size == (6, 6))
     fig.draw_without_rendering()
     boxes = [text.get_window_extent() for text in ax.texts]
-    assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
+    assert not any(box.overlaps(other_box) for box, other_box in itertools.combinations(boxes, 2))
 
 
 # Panels
@@ -279,9 +281,12 @@ def test_labels_move_apart_as_little_as_possible(heights, least):
     """The least squares with a smallest distance: isotonic regression, by its min-max formula."""
     heights = np.array(heights)
     order = np.argsort(heights, kind="stable")
-    wanted = heights[order] - least * np.arange(len(heights))
+    free_heights = heights[order] - least * np.arange(len(heights))
     n = range(len(heights))
-    best = [max(min(wanted[a : b + 1].mean() for b in n if b >= i) for a in n if a <= i) for i in n]
+    best = [
+        max(min(free_heights[a : b + 1].mean() for b in n if b >= i) for a in n if a <= i)
+        for i in n
+    ]
     np.testing.assert_allclose(
         spread_heights(heights, least)[order], best + least * np.arange(len(heights)), atol=1e-6
     )
@@ -301,8 +306,8 @@ def test_labels_of_lines_do_not_touch_and_stand_at_their_ends(ends, log):
     assert [text.get_text() for text in ax.texts] == [f"line {k}" for k in range(len(ends))]
     boxes = [Text.get_window_extent(text) for text in ax.texts]  # without the lines to them
     right = ax.get_window_extent().x1
-    for one, other in itertools.combinations(boxes, 2):
-        assert min(one.y1, other.y1) - max(one.y0, other.y0) <= 0.4 * one.height
+    for lower, upper in itertools.combinations(boxes, 2):
+        assert min(lower.y1, upper.y1) - max(lower.y0, upper.y0) <= 0.4 * lower.height
     middles = np.array([(box.y0 + box.y1) / 2 for box in boxes])
     assert (np.diff(middles[np.argsort(ends, kind="stable")]) > 0).all()
     assert all(box.x0 > right - 0.08 * ax.bbox.width for box in boxes)

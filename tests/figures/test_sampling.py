@@ -17,11 +17,11 @@ LOGITS = [2.0, 1.0, 1.0, 0.25, -1.0, -3.0]
 WORDS = ["sushi", "pizza", "bread", "salad", "soup", "cake"]
 
 
-def expected(logits, temperature, k, p) -> tuple[np.ndarray, np.ndarray]:
+def expected_shares(logits, temperature, k, p) -> tuple[np.ndarray, np.ndarray]:
     logits = torch.tensor(logits, dtype=torch.float64)
     scores = logits / (temperature or 1)
-    kept = filter_logits(scores, k if temperature else 1, p)
-    return kept.numpy(), kept.softmax(-1).numpy()
+    filtered = filter_logits(scores, k if temperature else 1, p)
+    return filtered.numpy(), filtered.softmax(-1).numpy()
 
 
 def test_equal_arguments_equal_bytes_and_words_are_never_markup():
@@ -36,7 +36,7 @@ def test_equal_arguments_equal_bytes_and_words_are_never_markup():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ({"logits": [1.0]}, "2 to 12"),
         ({"logits": [[1.0, 2.0]]}, "logits"),
@@ -51,8 +51,8 @@ def test_equal_arguments_equal_bytes_and_words_are_never_markup():
         ({"top_p": 0.0}, "above 0"),
     ],
 )
-def test_bad_input_is_refused_in_words(arguments, said):
-    with pytest.raises(ValueError, match=said):
+def test_bad_input_is_refused_in_words(arguments, message):
+    with pytest.raises(ValueError, match=message):
         sampling(**{"logits": LOGITS, "tokens": WORDS} | arguments)
 
 
@@ -66,15 +66,17 @@ def test_shares_are_those_of_the_package(opened):
     ]
     for temperature, k, p in settings:
         for logits in (LOGITS, rng.normal(size=6).round(3).tolist()):
-            found = reader.compute({"logits": logits, "temperature": temperature, "k": k, "p": p})
-            kept, shares = expected(logits, temperature, k, p)
-            np.testing.assert_allclose(found["shares"], shares, atol=1e-6)
-            filtered = [-np.inf if x is None else x for x in found["filtered"]]
-            np.testing.assert_allclose(filtered, kept, atol=1e-6)
+            computed = reader.compute(
+                {"logits": logits, "temperature": temperature, "k": k, "p": p}
+            )
+            filtered, shares = expected_shares(logits, temperature, k, p)
+            np.testing.assert_allclose(computed["shares"], shares, atol=1e-6)
+            page_filtered = [-np.inf if x is None else x for x in computed["filtered"]]
+            np.testing.assert_allclose(page_filtered, filtered, atol=1e-6)
 
 
 @needs_browser
-def test_sliders_move_by_keyboard_and_say_what_is_left(opened):
+def test_sliders_move_by_keyboard_and_say_which_words_remain(opened):
     reader = opened(sampling(LOGITS, WORDS))
     assert "6 of 6 tokens can come" in reader.says
     slider = reader.figure.locator('.am-stage [data-part="k"]')
@@ -82,7 +84,7 @@ def test_sliders_move_by_keyboard_and_say_what_is_left(opened):
     for _ in range(3):
         slider.press("ArrowLeft")
     assert "3 of 6 tokens can come" in reader.says
-    np.testing.assert_allclose(reader.now["shares"], expected(LOGITS, 1, 3, 1)[1], atol=1e-6)
+    np.testing.assert_allclose(reader.now["shares"], expected_shares(LOGITS, 1, 3, 1)[1], atol=1e-6)
     reader.button("Draw ten").click()
     drawn = reader.says.removeprefix("Drawn: ").removesuffix(".").split()
     assert len(drawn) == 10

@@ -25,13 +25,13 @@ RNG = np.random.default_rng(7)
 HEIGHTS = RNG.normal(scale=3, size=(5, 7))
 AMOUNTS = RNG.dirichlet(np.ones(3), size=5)
 WEIGHTS = RNG.dirichlet(np.ones(11), size=(5, 2))
-MANY = RNG.dirichlet(np.ones(61), size=(5, 13))
-SAYS = [f"sentence {k}" for k in range(5)]
-EVIL = """</script><script>alert("1")</script><!--<img src=x onerror='a&b'>$name"""
+MANY_WEIGHTS = RNG.dirichlet(np.ones(61), size=(5, 13))
+SENTENCES = [f"sentence {k}" for k in range(5)]
+MARKUP_TEXT = """</script><script>alert("1")</script><!--<img src=x onerror='a&b'>$name"""
 
 
 def curves(**changes) -> Curves:
-    given = dict(
+    defaults = dict(
         x=X,
         lines={"moves": HEIGHTS, "stays": X / 4},
         xlabel="x axis",
@@ -40,31 +40,33 @@ def curves(**changes) -> Curves:
         points=[X, -X / 3],
         dots=np.column_stack([X[:5], X[1:6]]),
     )
-    return Curves(**{**given, **changes})
+    return Curves(**{**defaults, **changes})
 
 
 def bars(**changes) -> Bars:
-    given = dict(labels=["one", "two", "three"], amounts=AMOUNTS, xlabel="weight", alt="three bars")
-    return Bars(**{**given, "reference": 0.3, "reference_name": "equal", **changes})
+    defaults = dict(
+        labels=["one", "two", "three"], amounts=AMOUNTS, xlabel="weight", alt="three bars"
+    )
+    return Bars(**{**defaults, "reference": 0.3, "reference_name": "equal", **changes})
 
 
 def matrix(**changes) -> Matrix:
     return Matrix(**{"weights": WEIGHTS, "alt": "a matrix", **changes})
 
 
-def made(*panels, **changes):
-    given = dict(name="width w", values=VALUES, panels=panels or [curves(), bars(), matrix()],
-                 says=SAYS)  # fmt: skip
-    return slider(**{**given, **changes})
+def slider_figure(*panels, **changes):
+    defaults = dict(name="width w", values=VALUES, panels=panels or [curves(), bars(), matrix()],
+                 says=SENTENCES)  # fmt: skip
+    return slider(**{**defaults, **changes})
 
 
-def shown(figure) -> str:
+def figure_html(figure) -> str:
     return figure._repr_html_()
 
 
-def data(figure) -> dict:
+def page_data_of(figure) -> dict:
     return json.loads(
-        re.search(r'<script type="application/json">(.*?)</script>', shown(figure))[1]
+        re.search(r'<script type="application/json">(.*?)</script>', figure_html(figure))[1]
     )
 
 
@@ -94,24 +96,24 @@ class ClosedElements(HTMLParser):
             self.words.append(words)
 
     def all(self, tag: str, of_class: str = "") -> list[dict]:
-        found = [attributes for name, attributes in self.found if name == tag]
-        return [a for a in found if of_class in a.get("class", "").split() or not of_class]
+        elements = [attributes for name, attributes in self.found if name == tag]
+        return [a for a in elements if of_class in a.get("class", "").split() or not of_class]
 
 
 def test_curves_in_the_page_are_the_frames():
     panel = curves()
-    [given] = data(made(panel))["panels"]
-    low, high = given["range"]
-    back = low + np.array(given["lines"][0]) / 1000 * (high - low)
+    [panel_data] = page_data_of(slider_figure(panel))["panels"]
+    low, high = panel_data["range"]
+    back = low + np.array(panel_data["lines"][0]) / 1000 * (high - low)
     np.testing.assert_allclose(back, HEIGHTS, atol=(high - low) / 1900)
     assert low < min(HEIGHTS.min(), -X.max() / 3)
     assert high > HEIGHTS.max()
-    left, right = given["x"][0], given["x"][-1]
-    share = (np.array(given["x"]) - left) / (right - left)
+    left, right = panel_data["x"][0], panel_data["x"][-1]
+    share = (np.array(panel_data["x"]) - left) / (right - left)
     np.testing.assert_allclose(share, X / 8, atol=1e-3)
-    bottom, step = given["y"]
-    np.testing.assert_allclose(given["dots"], panel.places(), atol=0.06)
-    heights = (bottom - np.array(given["dots"])[:, 1]) / (1000 * step) * (high - low) + low
+    bottom, step = panel_data["y"]
+    np.testing.assert_allclose(panel_data["dots"], panel.places(), atol=0.06)
+    heights = (bottom - np.array(panel_data["dots"])[:, 1]) / (1000 * step) * (high - low) + low
     np.testing.assert_allclose(heights, X[1:6], atol=(high - low) / 1000)
 
 
@@ -126,12 +128,12 @@ def test_curves_in_the_page_are_the_frames():
         (20000, "20000"),
     ],
 )
-def test_ticks_are_short(value, label):
+def test_tick_labels_are_short(value, label):
     assert tick_label(value) == label
 
 
-def inked(text: str, size: int) -> np.ndarray:
-    """The opacity of each number's square in a PNG, which is a square of pixels of one ink."""
+def pixel_opacities(text: str, size: int) -> np.ndarray:
+    """Return the opacity of each number's square of pixels in a PNG of one ink."""
     pixels = np.array(Image.open(io.BytesIO(base64.b64decode(text))).convert("RGBA"))
     assert (pixels[..., :3] == shades.INK).all()
     side = pixels.shape[1] // size
@@ -140,8 +142,8 @@ def inked(text: str, size: int) -> np.ndarray:
     return squares[:, 0, :, 0] / 255
 
 
-def filled(paths: list[dict], m: int, n: int) -> np.ndarray:
-    """The opacity at the middle of each square, from the paths that are drawn over them."""
+def path_opacities(paths: list[dict], m: int, n: int) -> np.ndarray:
+    """Return the opacity at the centre of each square, from the paths drawn over them."""
     ink = np.zeros((m, n))
     for path in paths:
         for left, row, run in re.findall(r"M(\d+) (\d+).5h(\d+)", path["d"]):
@@ -153,52 +155,54 @@ def filled(paths: list[dict], m: int, n: int) -> np.ndarray:
 
 
 def test_bars_and_pictures_in_the_page_are_the_frames():
-    for weights in (WEIGHTS, MANY):
+    for weights in (WEIGHTS, MANY_WEIGHTS):
         panels = [matrix(weights=weights), matrix(weights=weights, own_scale=True)]
-        of_bars, *of_matrices = data(made(bars(), *panels))["panels"]
+        of_bars, *of_matrices = page_data_of(slider_figure(bars(), *panels))["panels"]
         np.testing.assert_allclose(of_bars["bars"], AMOUNTS, atol=0.00051)
         every = np.full(5, weights.max()), weights.max(axis=(1, 2))
-        for given, tops in zip(of_matrices, every, strict=True):
-            assert given["tops"] == [f"{top:.2g}" for top in tops]
+        for panel_data, tops in zip(of_matrices, every, strict=True):
+            assert panel_data["tops"] == [f"{top:.2g}" for top in tops]
             for frame, top in enumerate(tops):
-                if weights is MANY:
-                    share = inked(given["pixels"][frame], 61)
+                if weights is MANY_WEIGHTS:
+                    share = pixel_opacities(panel_data["pixels"][frame], 61)
                 else:
-                    rows = given["squares"][frame].split(" ")
+                    rows = panel_data["squares"][frame].split(" ")
                     share = [[int(sign, 36) / 32 for sign in row] for row in rows]
                 np.testing.assert_allclose(share, weights[frame] / top, atol=1 / 64 + 1 / 500)
 
 
 @pytest.mark.parametrize("start", VALUES)
-def test_the_first_frame_stands_without_javascript(start):
-    figure = made(start=start)
+def test_without_javascript_the_first_frame_is_shown(start):
+    figure = slider_figure(start=start)
     frame = VALUES.index(start)
-    page, given = ClosedElements(shown(figure)), data(figure)
+    page, page_data = ClosedElements(figure_html(figure)), page_data_of(figure)
     line, bar = page.all("path", "as-line")[0], page.all("rect", "as-bar")
-    bottom, step = given["panels"][0]["y"]
+    bottom, step = page_data["panels"][0]["y"]
     ys = [float(y) for y in re.findall(r",([\d.]+)", line["d"])]
-    expected = bottom - np.array(given["panels"][0]["lines"][0][frame]) * step
+    expected = bottom - np.array(page_data["panels"][0]["lines"][0][frame]) * step
     np.testing.assert_allclose(ys, expected, atol=0.051)
     widths = np.array([float(attributes["width"]) for attributes in bar])
-    np.testing.assert_allclose(widths / given["panels"][1]["unit"], AMOUNTS[frame], atol=0.001)
+    np.testing.assert_allclose(widths / page_data["panels"][1]["unit"], AMOUNTS[frame], atol=0.001)
     paths = [attributes for attributes in page.all("path") if "stroke-opacity" in attributes]
-    np.testing.assert_allclose(filled(paths, 2, 11), WEIGHTS[frame] / WEIGHTS.max(), atol=1 / 63)
+    np.testing.assert_allclose(
+        path_opacities(paths, 2, 11), WEIGHTS[frame] / WEIGHTS.max(), atol=1 / 63
+    )
     words = " ".join(page.words)
     assert f"width w = {start:g}." in words
     assert f"sentence {frame}" in words
     assert all(f"{amount:.3f}" in words for amount in np.round(AMOUNTS[frame], 3))
     [dot] = page.all("circle", "as-dot")[:1]
-    assert [float(dot["cx"]), float(dot["cy"])] == given["panels"][0]["dots"][frame]
+    assert [float(dot["cx"]), float(dot["cy"])] == page_data["panels"][0]["dots"][frame]
 
 
 def test_a_large_matrix_starts_with_its_own_picture():
-    figure = made(matrix(weights=MANY), start=0.25)
-    [picture] = ClosedElements(shown(figure)).all("image", "as-picture")
-    assert picture["href"] == IMAGE + data(figure)["panels"][0]["pixels"][1]
+    figure = slider_figure(matrix(weights=MANY_WEIGHTS), start=0.25)
+    [picture] = ClosedElements(figure_html(figure)).all("image", "as-picture")
+    assert picture["href"] == IMAGE + page_data_of(figure)["panels"][0]["pixels"][1]
 
 
 def test_the_slider_is_a_labelled_range():
-    page = ClosedElements(shown(made(start=0.25)))
+    page = ClosedElements(figure_html(slider_figure(start=0.25)))
     [control] = page.all("input")
     assert control["type"] == "range"
     assert (control["min"], control["max"], control["step"], control["value"]) == (
@@ -218,16 +222,16 @@ def test_the_slider_is_a_labelled_range():
 
 def test_equal_pages_share_no_ids_and_load_nothing():
     panels = [curves(), bars(), matrix(), matrix(weights=np.ones((5, 30, 30)))]
-    first, second = shown(made(*panels)), shown(made(*panels))
+    first, second = figure_html(slider_figure(*panels)), figure_html(slider_figure(*panels))
     assert first == second
-    assert shown(made(*panels, start=0.1)) != first
+    assert figure_html(slider_figure(*panels, start=0.1)) != first
     page = ClosedElements(first)
     assert not [attributes for _, attributes in page.found if "id" in attributes]
     links = [a[name] for _, a in page.found for name in ("href", "src") if name in a]
     assert links
     assert all(link.startswith(IMAGE) for link in links)
     assert not re.search(r"https?:|url\(|@import|fetch|import\(", first)
-    assert made()._repr_png_() == made()._repr_png_()
+    assert slider_figure()._repr_png_() == slider_figure()._repr_png_()
 
 
 def test_a_page_of_ordinary_size_stays_below_forty_kilobytes():
@@ -237,12 +241,12 @@ def test_a_page_of_ordinary_size_stays_below_forty_kilobytes():
                      / np.geomspace(1e-3, 10, 21)[:, None, None] ** 2)  # fmt: skip
     panels = [Curves(x, {"line": lines}, "x", "y", "alt"), Matrix(weights, "alt", own_scale=True)]
     figure = slider("width", range(21), panels, ["words"] * 21)
-    assert len(shown(figure).encode()) < 40_000
-    assert len(shown(made()).encode()) < 16_000
+    assert len(figure_html(figure).encode()) < 40_000
+    assert len(figure_html(slider_figure()).encode()) < 16_000
 
 
 @pytest.mark.parametrize(("moving", "staying"), [(0, 3), (1, 2), (2, 2), (3, 2)])
-def test_lines_are_told_apart_without_colours(moving, staying):
+def test_lines_differ_without_colours(moving, staying):
     lines = {f"{k}" * 60: HEIGHTS + k for k in range(moving)}  # too long to stand beside them
     panel = curves(lines={**lines, **{f"s{k}": X + k for k in range(staying)}})
     drawn = [
@@ -255,20 +259,22 @@ def test_lines_are_told_apart_without_colours(moving, staying):
     ]
 
 
-WAYS = np.linspace(0, 1, 50)
-SLOW = np.linspace(-1, 1, 5)[:, None] * WAYS  # five straight lines
+FRACTIONS = np.linspace(0, 1, 50)
+RISING_CURVES = np.linspace(-1, 1, 5)[:, None] * FRACTIONS  # five straight lines
 
 
 def test_names_stand_beside_their_own_curve():
-    lines = {"rising": SLOW, "curve": SLOW**2 - 2, "level": np.full(50, 1.5)}
+    lines = {"rising": RISING_CURVES, "curve": RISING_CURVES**2 - 2, "level": np.full(50, 1.5)}
     dots = np.column_stack([np.linspace(0.6, 0.9, 5), np.linspace(1, -1, 5)])
-    panel = curves(x=WAYS, lines=lines, points=[WAYS[::7], WAYS[::7] - 1.2], dots=dots)
-    [given] = data(made(panel))["panels"]
+    panel = curves(
+        x=FRACTIONS, lines=lines, points=[FRACTIONS[::7], FRACTIONS[::7] - 1.2], dots=dots
+    )
+    [panel_data] = page_data_of(slider_figure(panel))["panels"]
     names, seen = list(lines), 0
     for frame in range(5):
         ys = [line if line.ndim == 1 else line[frame] for line in lines.values()]
         boxes = []
-        for name, spots in zip(names, given["names"], strict=True):
+        for name, spots in zip(names, panel_data["names"], strict=True):
             if spots[frame] is None:
                 continue
             seen += 1
@@ -278,7 +284,7 @@ def test_names_stand_beside_their_own_curve():
             assert TOP <= y - 10 < y <= BOTTOM
             across = np.linspace(x - half, x + half, 60)
             heights = np.array(
-                [np.interp(across, panel.across(WAYS), panel.up(line)) for line in ys]
+                [np.interp(across, panel.across(FRACTIONS), panel.up(line)) for line in ys]
             )
             away = np.maximum(heights - y, y - 10 - heights)  # above or below the letters
             assert away.min() > 0
@@ -288,13 +294,13 @@ def test_names_stand_beside_their_own_curve():
             for at, up in marks:
                 assert not (abs(panel.across(at) - x) < half and y - 10 < panel.up(up) < y)
             boxes.append((x - half, x + half, y - 10, y))
-        for k, one in enumerate(boxes):
-            for other in boxes[:k]:
-                beside = one[0] >= other[1] or other[0] >= one[1]
-                assert beside or one[2] >= other[3] or other[2] >= one[3]
+        for k, box in enumerate(boxes):
+            for other_box in boxes[:k]:
+                beside = box[0] >= other_box[1] or other_box[0] >= box[1]
+                assert beside or box[2] >= other_box[3] or other_box[2] >= box[3]
     assert seen >= 13
     first = [name for name in ClosedElements(panel.svg(0)).all("text", "as-name")]
-    for name, spots in zip(first, given["names"], strict=True):
+    for name, spots in zip(first, panel_data["names"], strict=True):
         assert name["visibility"] == ("visible" if spots[0] else "hidden")
         if spots[0]:
             assert [float(name["x"]), float(name["y"])] == spots[0]
@@ -304,76 +310,118 @@ def test_names_do_not_share_a_gap_that_has_room_for_one():
     pixels, none = np.ones(RIGHT - LEFT + 1), np.empty((0, 2))
     heights = np.array([60, 88, 40, 108])[:, None] * pixels  # names fit between 60 and 88 only
     names = ["a" * 36, "b" * 36, "c" * 36, "d" * 36]  # and are as wide as the panel
-    found = [spots[0] for spots in labels.spots(names, [heights], [none])]
-    assert found[0] is not None
-    assert found[1] is None
+    places = [spots[0] for spots in labels.spots(names, [heights], [none])]
+    assert places[0] is not None
+    assert places[1] is None
     assert labels.spots(["b" * 36], [heights[[1, 0, 2, 3]]], [none])[0][0] is not None
 
 
 def test_a_name_stays_while_there_is_room_for_it():
     along, none = np.linspace(0, 1, RIGHT - LEFT + 1), np.empty((0, 2))
     level, falling = 100 + 0 * along, 50 + 25 * along
-    above = [np.array([level, other, level + 20]) for other in (falling, falling[::-1])]
+    above = [
+        np.array([level, second_curve, level + 20]) for second_curve in (falling, falling[::-1])
+    ]
     below = np.array([level, level - 15, level + 70])
-    here, there, lower = labels.spots(["name"], [*above, below], [none] * 3)[0]
+    first_place, second_place, third_place = labels.spots(["name"], [*above, below], [none] * 3)[0]
     alone = labels.spots(["name"], above[1:], [none])[0][0]
-    assert here == there
-    assert abs(alone[0] - here[0]) > 50  # where it would stand without the frame before
-    assert lower[1] > 100 > here[1]  # there is no room above any more
+    assert first_place == second_place
+    assert abs(alone[0] - first_place[0]) > 50  # where it would stand without the frame before
+    assert third_place[1] > 100 > first_place[1]  # there is no room above any more
 
 
 def test_a_key_names_curves_that_have_no_name():
-    apart = curves(x=WAYS, lines={"a": SLOW, "b": SLOW + 9}, points=None, dots=None)
-    assert all(all(spots) for spots in apart.names)
-    assert apart.key(0) == []
-    same = curves(x=WAYS, lines={"a": SLOW, "b": SLOW}, points=None, dots=None)
+    separated = curves(
+        x=FRACTIONS, lines={"a": RISING_CURVES, "b": RISING_CURVES + 9}, points=None, dots=None
+    )
+    assert all(all(spots) for spots in separated.names)
+    assert separated.key(0) == []
+    same = curves(
+        x=FRACTIONS, lines={"a": RISING_CURVES, "b": RISING_CURVES}, points=None, dots=None
+    )
     assert not any(any(spots) for spots in same.names)  # nobody could tell whose name it is
     assert [re.sub("<.*>", "", entry).strip() for entry in same.key(0)] == ["a", "b"]
 
 
-def test_markup_in_any_text_is_shown_and_never_run():
+def test_markup_in_any_text_is_escaped():
     panels = [
-        curves(lines={EVIL: HEIGHTS, "s": X}, xlabel=EVIL, ylabel=EVIL, alt=EVIL, title=EVIL,
-               points_name=EVIL, dots_name=EVIL),
-        bars(labels=["<b>", "&amp;", "$now"], xlabel=EVIL, alt=EVIL, title=EVIL,
-             reference_name=EVIL),
-        matrix(xlabel=EVIL, ylabel=EVIL, alt=EVIL, title=EVIL),
-    ]  # fmt: skip
-    figure = made(*panels, name=EVIL, says=[EVIL] * 5)
+        curves(
+            lines={MARKUP_TEXT: HEIGHTS, "s": X},
+            xlabel=MARKUP_TEXT,
+            ylabel=MARKUP_TEXT,
+            alt=MARKUP_TEXT,
+            title=MARKUP_TEXT,
+            points_name=MARKUP_TEXT,
+            dots_name=MARKUP_TEXT,
+        ),
+        bars(
+            labels=["<b>", "&amp;", "$now"],
+            xlabel=MARKUP_TEXT,
+            alt=MARKUP_TEXT,
+            title=MARKUP_TEXT,
+            reference_name=MARKUP_TEXT,
+        ),
+        matrix(xlabel=MARKUP_TEXT, ylabel=MARKUP_TEXT, alt=MARKUP_TEXT, title=MARKUP_TEXT),
+    ]
+    figure = slider_figure(*panels, name=MARKUP_TEXT, says=[MARKUP_TEXT] * 5)
     same = curves(lines={"m" * 60: HEIGHTS, "s": X})  # so that the axes' marks are as many
-    plain = ClosedElements(shown(made(same, bars(), matrix())))
-    evil = ClosedElements(shown(figure))
+    plain = ClosedElements(figure_html(slider_figure(same, bars(), matrix())))
+    evil = ClosedElements(figure_html(figure))
     assert [tag for tag, _ in evil.found] == [tag for tag, _ in plain.found]
     assert [sorted(a) for _, a in evil.found] == [sorted(a) for _, a in plain.found]
-    assert data(figure)["says"] == [EVIL] * 5
-    assert data(figure)["name"] == EVIL
-    scripts = re.findall(r"<script[^>]*>(.*?)</script>", shown(figure), re.DOTALL)
+    assert page_data_of(figure)["says"] == [MARKUP_TEXT] * 5
+    assert page_data_of(figure)["name"] == MARKUP_TEXT
+    scripts = re.findall(r"<script[^>]*>(.*?)</script>", figure_html(figure), re.DOTALL)
     assert len(scripts) == 2
     assert not re.search("[<>&]", scripts[0])
-    assert scripts[1] == re.findall(r"<script>(.*?)</script>", shown(made()), re.DOTALL)[0]
+    assert (
+        scripts[1]
+        == re.findall(r"<script>(.*?)</script>", figure_html(slider_figure()), re.DOTALL)[0]
+    )
     assert "alert" not in re.sub(r"\s", "", scripts[1])
-    assert " ".join(evil.words).count(EVIL) >= 14
-    assert html.escape(EVIL) in shown(figure)
+    assert " ".join(evil.words).count(MARKUP_TEXT) >= 14
+    assert html.escape(MARKUP_TEXT) in figure_html(figure)
 
 
-NAN = np.where(np.arange(7) == 3, np.nan, HEIGHTS)
-BAD = {
-    "one value": (lambda: made(values=[1.0]), "values: expected two or more numbers, each larger"),
-    "values fall": (lambda: made(values=VALUES[::-1]), "values: expected two or more"),
-    "values NaN": (lambda: made(values=[*VALUES[:4], np.nan]), "values: expected finite numbers"),
+HEIGHTS_WITH_NAN = np.where(np.arange(7) == 3, np.nan, HEIGHTS)
+BAD_INPUT = {
+    "one value": (
+        lambda: slider_figure(values=[1.0]),
+        "values: expected two or more numbers, each larger",
+    ),
+    "values fall": (lambda: slider_figure(values=VALUES[::-1]), "values: expected two or more"),
+    "values NaN": (
+        lambda: slider_figure(values=[*VALUES[:4], np.nan]),
+        "values: expected finite numbers",
+    ),
     "few frames": (
-        lambda: made(curves(lines={"moves": HEIGHTS[:4]})),
+        lambda: slider_figure(curves(lines={"moves": HEIGHTS[:4]})),
         "panel 0, moves: expected 5 frames, one for each value, got 4",
     ),
-    "few dots": (lambda: made(curves(dots=[[1, 2]])), "panel 0, dots: expected 5 frames"),
-    "few rows": (lambda: made(bars(), bars(amounts=AMOUNTS[:3])), "panel 1, amounts: expected 5"),
-    "few matrices": (lambda: made(matrix(weights=WEIGHTS[:2])), "panel 0, weights: expected 5"),
-    "nothing moves": (lambda: made(curves(lines={"s": X}, dots=None)), "nothing in it moves"),
-    "no panels": (lambda: made(panels=[]), "panels: expected one or more, got none"),
-    "few sentences": (lambda: made(says=SAYS[:4]), "says: expected 5 sentences"),
-    "an empty one": (lambda: made(says=[*SAYS[:4], " "]), "says: expected 5 sentences"),
-    "start": (lambda: made(start=0.3), "start: expected one of the values, got 0.3"),
-    "NaN": (lambda: curves(lines={"moves": NAN}), "moves: expected finite numbers, got NaN"),
+    "few dots": (lambda: slider_figure(curves(dots=[[1, 2]])), "panel 0, dots: expected 5 frames"),
+    "few rows": (
+        lambda: slider_figure(bars(), bars(amounts=AMOUNTS[:3])),
+        "panel 1, amounts: expected 5",
+    ),
+    "few matrices": (
+        lambda: slider_figure(matrix(weights=WEIGHTS[:2])),
+        "panel 0, weights: expected 5",
+    ),
+    "nothing moves": (
+        lambda: slider_figure(curves(lines={"s": X}, dots=None)),
+        "nothing in it moves",
+    ),
+    "no panels": (lambda: slider_figure(panels=[]), "panels: expected one or more, got none"),
+    "few sentences": (lambda: slider_figure(says=SENTENCES[:4]), "says: expected 5 sentences"),
+    "an empty one": (
+        lambda: slider_figure(says=[*SENTENCES[:4], " "]),
+        "says: expected 5 sentences",
+    ),
+    "start": (lambda: slider_figure(start=0.3), "start: expected one of the values, got 0.3"),
+    "NaN": (
+        lambda: curves(lines={"moves": HEIGHTS_WITH_NAN}),
+        "moves: expected finite numbers, got NaN",
+    ),
     "x unsorted": (lambda: curves(x=X[::-1]), "x: expected two or more numbers, each larger"),
     "x twice": (lambda: curves(x=np.r_[X[:6], X[5]]), "x: expected two or more numbers"),
     "x below 0": (lambda: curves(log=True), "x: expected numbers above 0 for a log axis, got 0"),
@@ -403,18 +451,18 @@ BAD = {
     "weights": (lambda: matrix(weights=WEIGHTS - 1), "weights: expected none below 0, got -"),
     "queries": (lambda: matrix(queries=[1, 2, 3]), "queries: expected 2 numbers, evenly spaced"),
     "keys": (lambda: matrix(keys=np.arange(11) ** 2), "keys: expected 11 numbers, evenly spaced"),
-}  # fmt: skip
+}
 
 
-@pytest.mark.parametrize("case", BAD)
-def test_what_does_not_fit_is_refused_in_words(case):
-    make, message = BAD[case]
+@pytest.mark.parametrize("case", BAD_INPUT)
+def test_arguments_that_do_not_fit_are_refused_in_words(case):
+    make, message = BAD_INPUT[case]
     with pytest.raises(ValueError, match=message):
         make()
 
 
 def test_the_static_figure_draws_the_frames_asked_for():
-    figure = made(start=0.25)
+    figure = slider_figure(start=0.25)
     axes = np.reshape(figure.figure().axes, (3, 3))
     assert [ax.get_title() for ax in axes[0]] == ["width w = 0.1", "width w = 0.25", "width w = 10"]
     for ax, frame in zip(axes[0], (0, 1, 4), strict=True):
@@ -436,7 +484,7 @@ def test_the_static_figure_draws_the_frames_asked_for():
         "equal",
     ]
     assert len(figure.figure(frames=[3]).axes) == 3
-    assert [ax.get_title() for ax in made(start=0.1).figure().axes[:3]][1] == "width w = 1"
+    assert [ax.get_title() for ax in slider_figure(start=0.1).figure().axes[:3]][1] == "width w = 1"
 
 
 def test_figures_need_no_torch():

@@ -31,29 +31,29 @@ class Prose:
 
     def _repr_html_(self) -> str:
         words = "".join(
-            f'<p>Now <button type="button" class="attn-do" data-do="{one}">do it</button>.</p>'
-            for one in self.addresses
+            f'<p>Now <button type="button" class="attn-do" data-do="{address}">do it</button>.</p>'
+            for address in self.addresses
         )
         return f"{words}<script>{SCRIPT}</script>"
 
 
-def states(reader) -> list[str]:
+def switch_states(reader) -> list[str]:
     switches = reader.figure.locator(".am-stage [data-part^=switch]")
     return switches.evaluate_all("all => all.map(one => one.ariaPressed)")
 
 
 def test_words_set_the_figure_by_mouse_and_key_and_say_so(opened):
     reader = opened(heads(), Prose("heads_off&amp;switch-1=false", "heads_off&amp;all!"))
-    assert states(reader) == ["true"] * 3
+    assert switch_states(reader) == ["true"] * 3
     words = reader.page.locator(".attn-do")
     words.first.click()
-    assert states(reader) == ["true", "false", "true"]
+    assert switch_states(reader) == ["true", "false", "true"]
     assert reader.says.startswith("Off:")
     words.first.click()  # what is so already stays
-    assert states(reader) == ["true", "false", "true"]
+    assert switch_states(reader) == ["true", "false", "true"]
     words.last.focus()
     reader.page.keyboard.press("Enter")
-    assert states(reader) == ["true"] * 3
+    assert switch_states(reader) == ["true"] * 3
 
 
 def test_a_link_is_copied_and_leads_to_the_setting(opened):
@@ -64,23 +64,23 @@ def test_a_link_is_copied_and_leads_to_the_setting(opened):
     reader.page.wait_for_function("() => location.hash")
     address = reader.page.evaluate("() => location.hash")
     assert address == "#set=heads_off&switch-0=false&switch-2=false"
-    other = opened(heads(), Prose())
-    other.page.evaluate("address => { location.hash = address; }", address)
-    other.page.wait_for_function(
+    second_reader = opened(heads(), Prose())
+    second_reader.page.evaluate("address => { location.hash = address; }", address)
+    second_reader.page.wait_for_function(
         "() => document.querySelector('[data-part=switch-2]').ariaPressed === 'false'"
     )
-    assert states(other) == ["false", "true", "false"]
-    assert other.now == reader.now
+    assert switch_states(second_reader) == ["false", "true", "false"]
+    assert second_reader.now == reader.now
 
 
 @pytest.mark.parametrize("old", ["switch-9=false", "nothing!", "%", "all"])
-def test_an_old_address_leaves_the_figure_and_says_so(opened, old):
+def test_an_outdated_address_changes_nothing_and_says_so(opened, old):
     reader = opened(heads(), Prose())
     reader.page.evaluate("old => { location.hash = `#set=heads_off&${old}`; }", old)
     reader.page.wait_for_function(
         "() => document.querySelector('.am-say').textContent.includes('another edition')"
     )
-    assert states(reader) == ["true"] * 3
+    assert switch_states(reader) == ["true"] * 3
 
 
 def test_the_real_model_is_set_once_it_is_loaded(opened, path):
@@ -117,11 +117,11 @@ def test_piece_and_score_are_in_the_address(opened, path):
     assert copied == f"#set={address}".replace("&amp;", "&")
 
 
-TEXT = "text=otters met. otters"
+TEXT_SETTING = "text=otters met. otters"
 
 
-def live(opened, path, *verbs: str, address: str = ""):
-    """The real model beside words that set it; loaded, and set as an address says."""
+def real_model_reader(opened, path, *verbs: str, address: str = ""):
+    """Open the real model beside verbs; load it and set it as an address says."""
     reader = opened(
         moving.real_model([SENTENCE]), Prose(*(verb.replace("&", "&amp;") for verb in verbs))
     )
@@ -133,11 +133,11 @@ def live(opened, path, *verbs: str, address: str = ""):
     return reader
 
 
-def shows(reader) -> dict:
+def displayed_values(reader) -> dict:
     return {name: value for name, value in reader.now.items() if name not in ("ms", "read")}
 
 
-def link(reader) -> str:
+def copied_address(reader) -> str:
     reader.page.locator(".attn-copy-link").click()
     reader.page.wait_for_function("() => location.hash")
     return reader.page.evaluate("() => decodeURIComponent(location.hash)")
@@ -151,13 +151,15 @@ COUNT_JOBS = """() => {
         post.call(this, asked);
     };
 }"""
-EACH_HEAD = "&".join(f"rank={head + 1}&key=3&cut!" for head in range(12))
+CUT_IN_EACH_HEAD = "&".join(f"rank={head + 1}&key=3&cut!" for head in range(12))
 
 
-@pytest.mark.parametrize("steps", ["key=3&cutall!", f"order=layer&{EACH_HEAD}&order=previous"])
+@pytest.mark.parametrize(
+    "steps", ["key=3&cutall!", f"order=layer&{CUT_IN_EACH_HEAD}&order=previous"]
+)
 def test_a_cut_in_all_heads_has_a_short_address(opened, path, steps):
-    """The model is read once, by an address of today and by one of the past."""
-    reader = live(opened, path)
+    """An address of today and one of the past each read the model once."""
+    reader = real_model_reader(opened, path)
     before = reader.figure.locator(".rm-words button").count()
     reader.figure.locator("textarea").fill("otters met. otters")
     reader.page.wait_for_function(
@@ -169,21 +171,21 @@ def test_a_cut_in_all_heads_has_a_short_address(opened, path, steps):
     reader.button("cut in all heads").click()
     ready(reader)
     last = len(reader.now["ids"]) - 1
-    assert link(reader) == f"#set=real_model&{TEXT}&key=3&cuts={last}-3"
-    for address in (link(reader), f"#set=real_model&{TEXT}&{steps}"):
-        other = opened(moving.real_model([SENTENCE]), Prose())
-        other.page.evaluate(COUNT_JOBS)
-        other.page.evaluate("to => { location.hash = to; }", address)
-        other.figure.locator("[data-part=file]").set_input_files(path)
-        other.page.wait_for_function(
+    assert copied_address(reader) == f"#set=real_model&{TEXT_SETTING}&key=3&cuts={last}-3"
+    for address in (copied_address(reader), f"#set=real_model&{TEXT_SETTING}&{steps}"):
+        second_reader = opened(moving.real_model([SENTENCE]), Prose())
+        second_reader.page.evaluate(COUNT_JOBS)
+        second_reader.page.evaluate("to => { location.hash = to; }", address)
+        second_reader.figure.locator("[data-part=file]").set_input_files(path)
+        second_reader.page.wait_for_function(
             "() => document.querySelector('.attncourse-moving').now?.way.cuts.length === 12"
         )
-        ready(other)
-        now, before = shows(other), shows(reader)
+        ready(second_reader)
+        now, before = displayed_values(second_reader), displayed_values(reader)
         if address.endswith("order=previous"):  # which sorts after the cuts
             assert sorted(now.pop("ranked")) == sorted(before.pop("ranked"))
         assert now == before
-        assert other.page.evaluate("() => jobs.filter(job => job === 'read').length") <= 2
+        assert second_reader.page.evaluate("() => jobs.filter(job => job === 'read').length") <= 2
 
 
 STATES = [
@@ -196,13 +198,13 @@ STATES = [
 
 @pytest.mark.parametrize("steps", STATES)
 def test_an_address_brings_the_whole_state(opened, path, steps):
-    reader = live(opened, path, address=f"#set=real_model&{TEXT}&{steps}")
-    assert link(reader) == f"#set=real_model&{TEXT}&{steps}"
-    other = live(opened, path, address=link(reader))
-    assert shows(other) == shows(reader)
-    whole = """root => [root.why, root.tried, root.querySelector(".rm-words").innerHTML,
+    reader = real_model_reader(opened, path, address=f"#set=real_model&{TEXT_SETTING}&{steps}")
+    assert copied_address(reader) == f"#set=real_model&{TEXT_SETTING}&{steps}"
+    second_reader = real_model_reader(opened, path, address=copied_address(reader))
+    assert displayed_values(second_reader) == displayed_values(reader)
+    full_state = """root => [root.why, root.tried, root.querySelector(".rm-words").innerHTML,
         ...[...root.querySelectorAll("select, input")].map(one => one.value)]"""
-    assert other.figure.evaluate(whole) == reader.figure.evaluate(whole)
+    assert second_reader.figure.evaluate(full_state) == reader.figure.evaluate(full_state)
 
 
 @pytest.mark.parametrize(
@@ -217,18 +219,20 @@ def test_an_address_brings_the_whole_state(opened, path, steps):
         "toString=1",
     ],
 )
-def test_a_state_that_the_model_does_not_have_is_told(opened, path, steps):
-    reader = live(opened, path, f"real_model&{TEXT}", f"real_model&{TEXT}&{steps}")
+def test_a_state_that_the_model_does_not_have_is_reported(opened, path, steps):
+    reader = real_model_reader(
+        opened, path, f"real_model&{TEXT_SETTING}", f"real_model&{TEXT_SETTING}&{steps}"
+    )
     verbs = reader.page.locator(".attn-do")
     verbs.first.click()
     ready(reader)
-    clean = shows(reader)
+    clean = displayed_values(reader)
     verbs.last.click()
     reader.page.wait_for_function(
         "() => document.querySelector('[role=status]').textContent.includes('another edition')"
     )
     ready(reader)
-    assert shows(reader) == clean
+    assert displayed_values(reader) == clean
 
 
 VERBS = [
@@ -240,13 +244,13 @@ VERBS = [
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_verb_begins_from_a_clean_state(opened, path, verb):
-    """After anything that was changed it sets what it sets on a page just opened."""
-    reader = live(opened, path, f"real_model&{TEXT}&{verb}")
+    """Whatever was changed before, a verb sets what it sets on a page just opened."""
+    reader = real_model_reader(opened, path, f"real_model&{TEXT_SETTING}&{verb}")
     button = reader.page.locator(".attn-do")
     why = "root => root.querySelector('[data-part=because]').hidden || root.why"
     button.click()
     ready(reader)
-    clean, score, said = shows(reader), reader.figure.evaluate(why), reader.says
+    clean, score, sentence = displayed_values(reader), reader.figure.evaluate(why), reader.says
     reader.figure.locator("[data-part=temperature]").fill("0.3")
     reader.figure.locator("[data-part=order]").select_option("first")
     ready(reader)
@@ -260,14 +264,15 @@ def test_a_verb_begins_from_a_clean_state(opened, path, verb):
         "() => document.querySelector('[role=status]').textContent.startsWith('Put back: ')"
     )
     ready(reader)
-    assert shows(reader) == clean
+    assert displayed_values(reader) == clean
     assert reader.figure.evaluate(why) == score
     assert reader.says.startswith("Put back: ")
     assert "Temperature 0.3. " in reader.says
-    assert reader.says.endswith(said)
+    assert reader.says.endswith(sentence)
 
 
-SEEN = """selector => { const box = document.querySelector(selector).getBoundingClientRect();
+IS_IN_SIGHT_SCRIPT = """selector => {
+    const box = document.querySelector(selector).getBoundingClientRect();
     return box.top >= 0 && box.bottom <= innerHeight && box.height > 0; }"""
 
 
@@ -281,8 +286,8 @@ SEEN = """selector => { const box = document.querySelector(selector).getBounding
         ("curve!", "[data-part=curves]"),
     ],
 )
-def test_what_a_verb_sets_comes_into_sight(opened, path, width, verb, result):
-    words = Prose(f"real_model&amp;{TEXT}&amp;{verb.replace('&', '&amp;')}")
+def test_the_control_that_a_verb_sets_scrolls_into_sight(opened, path, width, verb, result):
+    words = Prose(f"real_model&amp;{TEXT_SETTING}&amp;{verb.replace('&', '&amp;')}")
     reader = opened(moving.real_model([SENTENCE]), words, width=width)
     reader.figure.locator("[data-part=file]").set_input_files(path)
     ready(reader)
@@ -291,9 +296,9 @@ def test_what_a_verb_sets_comes_into_sight(opened, path, width, verb, result):
     reader.page.evaluate("() => document.body.append(document.createElement('div'))")
     reader.page.evaluate("() => { document.body.lastChild.style.height = '900px'; }")
     reader.page.locator(".attn-do").click()
-    reader.page.wait_for_function(SEEN, arg=result)
+    reader.page.wait_for_function(IS_IN_SIGHT_SCRIPT, arg=result)
     ready(reader)
-    assert reader.page.evaluate(SEEN, result)
+    assert reader.page.evaluate(IS_IN_SIGHT_SCRIPT, result)
 
 
 def test_a_link_says_in_its_own_place_that_it_is_copied(opened):
@@ -305,14 +310,16 @@ def test_a_link_says_in_its_own_place_that_it_is_copied(opened):
 
 
 def test_a_state_asks_for_the_model_beside_its_button(opened):
-    reader = opened(moving.real_model(), Prose(f"real_model&amp;{TEXT}&amp;switch1=1"), width=390)
+    reader = opened(
+        moving.real_model(), Prose(f"real_model&amp;{TEXT_SETTING}&amp;switch1=1"), width=390
+    )
     reader.figure.locator(".rm-words button").last.wait_for()
     ready(reader)
     asks = reader.figure.locator("[data-part=wanted]")
     assert not asks.is_visible()
     reader.page.locator(".attn-do").click()
     for name in ("wanted", "load"):
-        assert reader.page.evaluate(SEEN, f"[data-part={name}]"), name
+        assert reader.page.evaluate(IS_IN_SIGHT_SCRIPT, f"[data-part={name}]"), name
     assert reader.figure.locator(".rm-old").count() == 1  # the picture is another state's
 
 
@@ -336,25 +343,25 @@ SETTINGS = {
 }
 
 
-SHOWN = """() => { const figure = document.querySelector("[role=group]");
+SHOWN_SCRIPT = """() => { const figure = document.querySelector("[role=group]");
     return [figure.innerText, ...figure.querySelectorAll("path")].map(one =>
         one.getAttribute ? [one.getAttribute("d"), getComputedStyle(one).strokeWidth] : one); }"""
 
 
-EACH = [(name, setting) for name, some in SETTINGS.items() for setting in some]
+FIGURE_SETTINGS = [(name, setting) for name, settings in SETTINGS.items() for setting in settings]
 
 
-@pytest.mark.parametrize(("name", "setting"), EACH)
+@pytest.mark.parametrize(("name", "setting"), FIGURE_SETTINGS)
 def test_the_setting_of_every_kind_of_figure_has_an_address(opened, name, setting):
-    """Set by an address, linked, and set by that link, a figure shows the same."""
+    """A figure set by an address, and by the link copied then, shows the same."""
     shown, address = [], f"#set={name}&{setting}"
     for _ in range(2):
         reader = opened(FIGURES[name](), Prose())
-        first = reader.page.evaluate(SHOWN)
+        first = reader.page.evaluate(SHOWN_SCRIPT)
         reader.page.evaluate("to => { location.hash = to; }", address)
         reader.page.wait_for_timeout(60)
         assert "edition" not in reader.page.inner_text("body")
-        shown.append(reader.page.evaluate(SHOWN))
+        shown.append(reader.page.evaluate(SHOWN_SCRIPT))
         assert shown[-1] != first
         reader.page.get_by_role("button", name="Link").click()
         reader.page.wait_for_function(
@@ -366,7 +373,7 @@ def test_the_setting_of_every_kind_of_figure_has_an_address(opened, name, settin
 
 
 @pytest.mark.parametrize("old", ["mask_painter&state=111.111", "attention_stepper&state=3,x"])
-def test_a_state_of_another_size_is_told(opened, old):
+def test_a_state_of_another_size_is_reported(opened, old):
     name = old.partition("&")[0]
     reader = opened(FIGURES[name](), Prose())
     before = reader.now

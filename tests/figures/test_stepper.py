@@ -30,18 +30,18 @@ def by_package(numbers: dict) -> dict[str, np.ndarray]:
     Q, K, V = project(X, W_q), project(X, W_k), project(X, W_v)
     weights = attention_weights(Q, K)
     scores = attention_scores(Q, K) / Q.shape[-1] ** 0.5
-    found = {"Q": Q, "K": K, "V": V, "scores": scores, "weights": weights, "output": weights @ V}
-    return {name: tensor.numpy() for name, tensor in found.items()}
+    matrices = {"Q": Q, "K": K, "V": V, "scores": scores, "weights": weights, "output": weights @ V}
+    return {name: tensor.numpy() for name, tensor in matrices.items()}
 
 
-def assert_same(found: dict, numbers: dict) -> None:
+def assert_same(computed: dict, numbers: dict) -> None:
     expected = by_package(numbers)
-    assert found.keys() == expected.keys()
+    assert computed.keys() == expected.keys()
     for name, matrix in expected.items():
-        np.testing.assert_allclose(found[name], matrix, rtol=0, atol=1e-6, err_msg=name)
+        np.testing.assert_allclose(computed[name], matrix, rtol=0, atol=1e-6, err_msg=name)
 
 
-def at(reader: FigureReader, name: str) -> str:
+def cell_text(reader: FigureReader, name: str) -> str:
     return reader.figure.locator(f'.am-stage [data-at="{name}"]').inner_text().strip()
 
 
@@ -51,7 +51,7 @@ def random_numbers(seed: int, n=3, d=3, d_k=2, d_v=2) -> dict:
     return {name: rng.integers(-36, 37, shape).tolist() for name, shape in shapes.items()}
 
 
-def quarters(numbers: dict) -> dict:
+def quartered(numbers: dict) -> dict:
     return {name: (np.array(matrix) / 4).tolist() for name, matrix in numbers.items()}
 
 
@@ -90,7 +90,7 @@ def test_tokens_are_never_markup_in_a_script():
         ({"X": [[1, 0, 10]] * 3}, "from −9 to 9"),
     ],
 )
-def test_what_does_not_fit_is_refused(change, message):
+def test_arguments_that_do_not_fit_are_refused(change, message):
     with pytest.raises(ValueError, match=message):
         attention_stepper(**{**NUMBERS, **change}, tokens=TOKENS)
 
@@ -102,26 +102,26 @@ def test_what_does_not_fit_is_refused(change, message):
 @pytest.mark.parametrize("sizes", [{}, {"n": 4, "d": 2, "d_k": 1}, {"n": 1, "d": 4, "d_v": 1}])
 def test_it_computes_what_the_package_does(reader, sizes):
     for seed in range(20):
-        numbers = quarters(random_numbers(seed, **sizes))
+        numbers = quartered(random_numbers(seed, **sizes))
         assert_same(reader.compute(numbers), numbers)
 
 
 @needs_browser
-def test_the_picture_grows_by_what_each_stage_adds(reader):
+def test_each_stage_adds_its_part_of_the_picture(reader):
     seen = []
     for _ in range(5):
         shown = [n for n in ("X00", "Q00", "q", "k0", "s0", "w0", "v0", "u")
                  if reader.figure.locator(f'.am-stage [data-at="{n}"]').is_visible()]  # fmt: skip
         seen.append(shown)
         reader.button("Next ▸").click()
-    whole = ["X00", "Q00", "q", "k0", "s0", "w0", "v0", "u"]
-    assert seen == [whole[:1], whole[:3], whole[:5], whole[:6], whole]
+    all_parts = ["X00", "Q00", "q", "k0", "s0", "w0", "v0", "u"]
+    assert seen == [all_parts[:1], all_parts[:3], all_parts[:5], all_parts[:6], all_parts]
 
 
 @needs_browser
-def test_typed_numbers_and_the_chosen_token_are_what_is_shown(reader):
+def test_typed_numbers_and_the_chosen_token_are_shown(reader):
     reader.button("Whole").click()
-    numbers = quarters(random_numbers(5))
+    numbers = quartered(random_numbers(5))
     for name, matrix in numbers.items():
         for i, j in np.ndindex(np.shape(matrix)):
             cell = reader.figure.locator(f'[data-at="{name}{i}{j}"] input')
@@ -131,27 +131,27 @@ def test_typed_numbers_and_the_chosen_token_are_what_is_shown(reader):
     for i, token in enumerate(TOKENS):
         reader.button(token).click()
         for j in range(3):
-            assert at(reader, f"w{j}") == f"{expected['weights'][i, j]:.2f}"
-            shown = at(reader, f"c{j}").replace("−", "-")
+            assert cell_text(reader, f"w{j}") == f"{expected['weights'][i, j]:.2f}"
+            shown = cell_text(reader, f"c{j}").replace("−", "-")
             assert float(shown) == pytest.approx(expected["scores"][i, j], abs=0.0051)
-        blend = [float(x) for x in at(reader, "u").replace("−", "-").strip("()").split(",")]
+        blend = [float(x) for x in cell_text(reader, "u").replace("−", "-").strip("()").split(",")]
         np.testing.assert_allclose(blend, expected["output"][i], atol=0.0051)
     reader.button("Numbers of the page").click()
     assert_same(reader.now, NUMBERS)
 
 
 @needs_browser
-def test_each_stage_tells_its_arithmetic(reader):
-    told = [reader.says]  # it opens on the first stage
+def test_each_stage_writes_out_its_arithmetic(reader):
+    sentences = [reader.says]  # it opens on the first stage
     for _ in range(4):
         reader.button("Next ▸").click()
-        told.append(reader.says)
-    assert "(1, 0, 0)" in told[0]
-    assert "q = x W_q: 1·0 + 0·0 + 0·1 = 0 and 1·1 + 0·1 + 0·0 = 1" in told[1]
-    assert "“hungry”: q · k = 0·1 + 1·2 = 2, and ÷ √2 = 1.41" in told[2]
-    assert "e^0 + e^0.71 + e^1.41 = 1 + 2.03 + 4.11 = 7.14" in told[3]
-    assert "“hungry”: 4.11 / 7.14 = 0.58" in told[3]
-    assert "u = 0.14·(4, 0) + 0.28·(2, 2) + 0.58·(4, 4) = (3.43, 2.87)" in told[4]
+        sentences.append(reader.says)
+    assert "(1, 0, 0)" in sentences[0]
+    assert "q = x W_q: 1·0 + 0·0 + 0·1 = 0 and 1·1 + 0·1 + 0·0 = 1" in sentences[1]
+    assert "“hungry”: q · k = 0·1 + 1·2 = 2, and ÷ √2 = 1.41" in sentences[2]
+    assert "e^0 + e^0.71 + e^1.41 = 1 + 2.03 + 4.11 = 7.14" in sentences[3]
+    assert "“hungry”: 4.11 / 7.14 = 0.58" in sentences[3]
+    assert "u = 0.14·(4, 0) + 0.28·(2, 2) + 0.58·(4, 4) = (3.43, 2.87)" in sentences[4]
 
 
 @needs_browser
@@ -170,7 +170,7 @@ def test_a_number_that_is_none_or_huge_gets_a_sentence(reader, typed):
 
 
 @needs_browser
-def test_letters_are_no_number(reader):
+def test_letters_are_not_taken_as_numbers(reader):
     cell = reader.figure.get_by_label("X, hungry, column 0")
     cell.press("Control+a")
     cell.press_sequentially("eee")  # what a number field lets through of NaN, Infinity, 1e9e9
@@ -178,7 +178,7 @@ def test_letters_are_no_number(reader):
 
 
 @needs_browser
-def test_the_largest_numbers_give_no_nonsense(browser):
+def test_the_largest_numbers_stay_finite(browser):
     most = {name: np.full(np.shape(matrix), 9).tolist() for name, matrix in NUMBERS.items()}
     most["X"][0] = [-9, 9, -9]
     reader = FigureReader(browser, attention_stepper(**most, tokens=TOKENS), width=390)
@@ -208,7 +208,7 @@ def test_it_works_by_keyboard_alone(reader):
 
 @needs_browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_phone_has_room_for_it(browser, scheme):
+def test_it_fits_a_phone(browser, scheme):
     figure = attention_stepper(**NUMBERS, tokens=TOKENS)
     reader = FigureReader(browser, figure, width=390, color_scheme=scheme)
     heights = set()
@@ -223,7 +223,7 @@ def test_a_phone_has_room_for_it(browser, scheme):
 
 
 @needs_browser
-def test_without_javascript_and_on_paper_the_first_state_stands(browser):
+def test_without_scripts_and_on_paper_it_shows_the_first_state(browser):
     figure = attention_stepper(**NUMBERS, tokens=TOKENS)
     still = FigureReader(browser, figure, java_script_enabled=False)
     assert "any token may ask" in still.page.inner_text(".am-still")
@@ -246,13 +246,13 @@ def test_without_javascript_and_on_paper_the_first_state_stands(browser):
 def test_no_markup_runs_and_two_figures_are_independent(browser):
     nasty = ["<img src=x onerror=alert(1)>", "مرحبا", '"&<']
     first = attention_stepper(**NUMBERS, tokens=nasty)
-    second = attention_stepper(**quarters(random_numbers(1)), tokens=TOKENS)
+    second = attention_stepper(**quartered(random_numbers(1)), tokens=TOKENS)
     reader = FigureReader(browser, first, second)
     reader.button("Scores").click()
     assert nasty[0] in reader.says
     assert_same(reader.now, NUMBERS)
-    other = reader.page.locator(".attncourse-moving").nth(1)
-    assert_same(other.evaluate("root => root.now"), quarters(random_numbers(1)))
+    second_figure = reader.page.locator(".attncourse-moving").nth(1)
+    assert_same(second_figure.evaluate("root => root.now"), quartered(random_numbers(1)))
     assert reader.page.locator(".attncourse-moving img").count() == 0
     assert reader.wrong == []
     reader.close()
@@ -273,7 +273,7 @@ def test_the_moving_figures_scripts_are_small_together():
 @needs_browser
 def test_a_pressed_score_shows_products_and_rivals(reader):
     reader.button("Whole").click()
-    numbers = quarters(random_numbers(7))
+    numbers = quartered(random_numbers(7))
     for name, matrix in numbers.items():
         for i, j in np.ndindex(np.shape(matrix)):
             reader.figure.locator(f'[data-at="{name}{i}{j}"] input').fill(str(matrix[i][j]))
@@ -297,7 +297,7 @@ def test_a_pressed_score_shows_products_and_rivals(reader):
     assert not box.is_visible()
 
 
-TOUCHES = """box => {
+TOUCHES_SCRIPT = """box => {
     const edges = all => all.map(one => one.getBoundingClientRect());
     const lines = [...box.querySelectorAll("svg > text")], values = [...box.querySelectorAll("svg g text")];
     return edges(lines).flatMap(a => edges(values).filter(b => a.top < b.bottom + 1 && b.top < a.bottom + 1
@@ -318,13 +318,13 @@ def test_a_value_touches_no_caption(browser, width):
     edges = box.evaluate("box => box.getBoundingClientRect().toJSON()")
     assert edges["top"] >= 0
     assert edges["bottom"] <= 700
-    for numbers in (NUMBERS, quarters(random_numbers(7)), quarters(random_numbers(8))):
+    for numbers in (NUMBERS, quartered(random_numbers(7)), quartered(random_numbers(8))):
         state = [x for matrix in numbers.values() for row in matrix for x in row]
         cells = reader.figure.locator(".st-flow input")
         for cell, x in zip(cells.all(), state, strict=False):
             cell.evaluate("(cell, x) => { cell.value = x; cell.oninput(); }", str(x))
         assert box.locator("svg g text").count() == 6
-        assert box.evaluate(TOUCHES) == 0
+        assert box.evaluate(TOUCHES_SCRIPT) == 0
     reader.close()
 
 
@@ -355,9 +355,9 @@ def test_a_keys_name_is_whole_where_there_is_room(browser, width):
 def test_it_says_where_numbers_can_be_changed(browser, width, narrow):
     """On a phone the numbers stand in two of the stages only, and the scores in others."""
     reader = FigureReader(browser, attention_stepper(**NUMBERS, tokens=TOKENS), width=width)
-    said = reader.figure.locator(".am-stage > .am-row").last
-    assert ("at x or q, k, v" in said.inner_text()) == narrow
-    assert ("at Whole or Scores" in said.inner_text()) == narrow
+    hint = reader.figure.locator(".am-stage > .am-row").last
+    assert ("at x or q, k, v" in hint.inner_text()) == narrow
+    assert ("at Whole or Scores" in hint.inner_text()) == narrow
     for stage in ("Whole", "x", "q, k, v", "Scores", "Weights", "Blend"):
         reader.button(stage).click()
         if narrow:

@@ -18,11 +18,11 @@ WORDS = ["I", "like", "sushi", "because", "it", "makes", "me", "happy"]
 RNG = np.random.default_rng(5)
 MAPS = RNG.dirichlet(np.full(8, 0.3), size=(2, 8))
 MAPS[1, 4] = [0.02, 0.02, 0.86, 0.02, 0.02, 0.02, 0.02, 0.02]
-TOLD = {"title": "Who?", "heads": ["alike", "asked"]}
+VIEW_OPTIONS = {"title": "Who?", "heads": ["alike", "asked"]}
 
 
 def arcs(**more):
-    return attention_view(MAPS, WORDS, **TOLD, start=("asked", "it"), arcs=True, **more)
+    return attention_view(MAPS, WORDS, **VIEW_OPTIONS, start=("asked", "it"), arcs=True, **more)
 
 
 def causal(n: int) -> np.ndarray:
@@ -32,7 +32,7 @@ def causal(n: int) -> np.ndarray:
 
 @pytest.fixture
 def opened(browser):
-    """Opens a page with figures; at its end nothing has gone wrong on any."""
+    """Yield a function that opens a page with figures; afterwards no page has had an error."""
     pages = []
 
     def opens(*figures, root=".attncourse-view", **options) -> FigureReader:
@@ -54,7 +54,7 @@ def arrow(reader: FigureReader, *keys: str) -> None:
 
 # --- a table of numbers ---------------------------------------------------------------------------
 
-CELLS = """root => [...root.querySelectorAll(".av-grid tbody td")].map(cell => [
+CELLS_SCRIPT = """root => [...root.querySelectorAll(".av-grid tbody td")].map(cell => [
     cell.textContent, cell.style.getPropertyValue("--w"),
     ...["b", "c", "x"].map(kind => cell.classList.contains(kind)),
     getComputedStyle(cell).backgroundColor, getComputedStyle(cell).color])"""
@@ -79,8 +79,8 @@ def test_each_weight_is_ink_under_readable_figures(opened, mode):
     luminances = []
     for k in range(4):
         static, moving = (page.page.locator(".attncourse-view").nth(k) for page in (written, alive))
-        cells = moving.evaluate(CELLS)
-        assert [cell[:5] for cell in cells] == [cell[:5] for cell in static.evaluate(CELLS)]
+        cells = moving.evaluate(CELLS_SCRIPT)
+        assert [cell[:5] for cell in cells] == [cell[:5] for cell in static.evaluate(CELLS_SCRIPT)]
         for *_, ground, figures in cells[::2]:
             low, high = sorted([luminance(ground), luminance(figures)])
             assert (high + 0.05) / (low + 0.05) >= 4.5
@@ -89,7 +89,7 @@ def test_each_weight_is_ink_under_readable_figures(opened, mode):
     assert (steps < 0).all() if mode == "light" else (steps > 0).all()
 
 
-def test_what_is_masked_is_said_and_hatched(opened):
+def test_masked_cells_are_described_and_hatched(opened):
     view = attention_view(causal(5), WORDS[:5], mask=np.tri(5, dtype=bool))
     reader = opened(view)
     cell = reader.figure.locator("tbody tr").nth(1).locator("td").nth(3)
@@ -101,7 +101,7 @@ def test_what_is_masked_is_said_and_hatched(opened):
     assert reader.says.startswith("key “it” gets most from “it”")
 
 
-def test_a_view_starts_where_it_was_told_and_goes_on_from_there(opened):
+def test_a_view_starts_at_its_start_and_moves_on_from_there(opened):
     weights = np.stack([causal(5), causal(5)[:, ::-1]])
     reader = opened(attention_view(weights, WORDS[:5], start=("head 1", "it")))
     assert reader.says.startswith("head 1: query “it” attends most to ")
@@ -134,20 +134,20 @@ def test_a_box_that_scrolls_fades_until_its_end_is_reached(opened):
 def test_a_large_map_is_a_picture_in_ink_with_hatches(opened):
     weights, mask = causal(40), np.tri(40, dtype=bool)
     reader = opened(attention_view(weights, [f"t{i}" for i in range(40)], mask=mask, start=7))
-    got = reader.figure.locator("canvas").evaluate("""canvas => {
+    canvas_data = reader.figure.locator("canvas").evaluate("""canvas => {
         const {width, height} = canvas;
         const {data} = canvas.getContext("2d").getImageData(0, 0, width, height);
         const opacities = data.filter((_, i) => i % 4 === 3);
         return [width, Array.from(opacities, one => String.fromCharCode(one)).join("")];
     }""")
-    width, letters = got
+    width, letters = canvas_data
     alpha = np.array([ord(letter) for letter in letters])
     side = width // 40
     opacity = alpha.reshape(40, side, 40, side) / 255
-    whole = opacity[mask.nonzero()[0], :, mask.nonzero()[1]]  # (pairs, side, side)
-    assert (whole == whole[:, :1, :1]).all()
+    allowed_pixels = opacity[mask.nonzero()[0], :, mask.nonzero()[1]]  # (pairs, side, side)
+    assert (allowed_pixels == allowed_pixels[:, :1, :1]).all()
     shown = np.rint(1000 * weights[mask]) / 1000 / weights.max()
-    np.testing.assert_allclose(whole[:, 0, 0], shown, atol=1 / 255)
+    np.testing.assert_allclose(allowed_pixels[:, 0, 0], shown, atol=1 / 255)
     hatched = opacity[(~mask).nonzero()[0], :, (~mask).nonzero()[1]]
     assert (hatched.max(axis=(1, 2)) > 0.3).all()
     assert (hatched.min(axis=(1, 2)) == 0).all()
@@ -162,7 +162,7 @@ def test_a_large_map_is_a_picture_in_ink_with_hatches(opened):
 
 # --- a sentence with arcs -------------------------------------------------------------------------
 
-DRAWN = """root => [...root.querySelectorAll(".av-arcs path")].filter(path =>
+DRAWN_ARCS_SCRIPT = """root => [...root.querySelectorAll(".av-arcs path")].filter(path =>
     getComputedStyle(path).strokeOpacity > 0).map(path => {
   const {left, right, top, bottom} = path.getBoundingClientRect();
   return {left, right, top, bottom, thick: +path.getAttribute("stroke-width"),
@@ -174,7 +174,7 @@ def middle(box: dict) -> tuple[float, float]:
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
-def chip(reader: FigureReader, name: str):
+def word_button(reader: FigureReader, name: str):
     return reader.figure.get_by_role("button", name=name, exact=True)
 
 
@@ -183,12 +183,12 @@ def test_arcs_lead_to_keys_as_thick_as_weights(opened, width):
     reader = opened(arcs(), attention_view(MAPS, WORDS), width=width)  # a page has other views
     assert reader.says == "asked: query “it” attends most to “sushi” 0.86, “I” 0.02, “like” 0.02"
     tall = width == 390
-    boxes = [middle(chip(reader, word).bounding_box()) for word in WORDS]
+    boxes = [middle(word_button(reader, word).bounding_box()) for word in WORDS]
     along = 1 if tall else 0
     assert [box[along] for box in boxes] == sorted(box[along] for box in boxes)
-    edges = [chip(reader, word).bounding_box()["x" if tall else "y"] for word in WORDS]
+    edges = [word_button(reader, word).bounding_box()["x" if tall else "y"] for word in WORDS]
     assert np.ptp(edges) < 1  # chips stand in a line, or in a column
-    drawn = reader.figure.evaluate(DRAWN)
+    drawn = reader.figure.evaluate(DRAWN_ARCS_SCRIPT)
     assert len(drawn) == 8  # nothing else is drawn than what "it" attends to
     ends = ("top", "bottom") if tall else ("left", "right")
     for arc, word in zip(drawn, WORDS, strict=True):
@@ -207,23 +207,23 @@ def test_arcs_lead_to_keys_as_thick_as_weights(opened, width):
 
 def test_a_word_is_chosen_by_pointer_by_click_and_by_key(opened):
     reader = opened(arcs(compact=True))
-    said = lambda word: f"query “{word}” attends most to"  # noqa: E731
-    chip(reader, "me").hover()
-    assert said("me") in reader.says
+    sentence_of = lambda word: f"query “{word}” attends most to"  # noqa: E731
+    word_button(reader, "me").hover()
+    assert sentence_of("me") in reader.says
     reader.page.mouse.move(900, 880)
-    assert said("it") in reader.says  # a click decides, a pointer only tries
-    chip(reader, "me").click()
+    assert sentence_of("it") in reader.says  # a click decides, a pointer only tries
+    word_button(reader, "me").click()
     reader.page.mouse.move(900, 880)
-    assert said("me") in reader.says
-    assert chip(reader, "me").get_attribute("aria-pressed") == "true"
+    assert sentence_of("me") in reader.says
+    assert word_button(reader, "me").get_attribute("aria-pressed") == "true"
     assert reader.figure.locator("[aria-pressed=true]").count() == 1
     arrow(reader, "ArrowRight")
-    assert said("happy") in reader.says
+    assert sentence_of("happy") in reader.says
     arrow(reader, "ArrowRight", "ArrowLeft", "ArrowUp")
-    assert said("makes") in reader.says
+    assert sentence_of("makes") in reader.says
     arrow(reader, "Home")
-    assert said("I") in reader.says
-    assert chip(reader, "I").evaluate("chip => chip === document.activeElement")
+    assert sentence_of("I") in reader.says
+    assert word_button(reader, "I").evaluate("chip => chip === document.activeElement")
     assert reader.figure.locator(".av-chips [tabindex='0']").count() == 1
     reader.figure.locator("select").select_option("alike")
     assert reader.says.startswith("alike: query “I” attends most to")
@@ -235,20 +235,20 @@ def test_a_word_is_chosen_by_pointer_by_click_and_by_key(opened):
     reader.figure.locator("tbody td").nth(8 * 3 + 5).click()
     assert "query “because” attends to key “makes”" in reader.says
     arrow(reader, "ArrowUp", "Home", "ArrowLeft")
-    assert said("sushi") in reader.says
+    assert sentence_of("sushi") in reader.says
 
 
-def test_weights_that_are_alike_are_none_that_stand_out(opened):
+def test_equal_weights_name_no_key_that_stands_out(opened):
     """Among all keys, or among those that may be seen; two or three are named."""
     words = [f"t{i}" for i in range(6)]
     weights = np.tril(np.ones((6, 6))) / np.arange(1, 7)[:, None]
-    said = [
+    endings = [
         "most to “t0” 0.33, “t1” 0.33, “t2” 0.33",
         "4 alike, 0.25",
         "5 alike, 0.20",
         "all alike, 0.17",
     ]
-    for i, end in zip(range(2, 6), said, strict=True):
+    for i, end in zip(range(2, 6), endings, strict=True):
         reader = opened(attention_view(weights, words, start=f"t{i}"))
         attends = "attends" if i == 2 else "attends to"
         assert reader.says == f"query “t{i}” {attends} {end}"
@@ -275,7 +275,7 @@ def test_the_table_stands_open_without_javascript(opened):
 
 
 def test_a_folded_table_is_not_printed(opened):
-    folded, plain = opened(arcs(compact=True)), opened(attention_view(MAPS, WORDS, **TOLD))
+    folded, plain = opened(arcs(compact=True)), opened(attention_view(MAPS, WORDS, **VIEW_OPTIONS))
     for reader in (folded, plain):
         reader.page.emulate_media(media="print", color_scheme="dark")
         page = reader.figure.evaluate("root => getComputedStyle(root).backgroundColor")
@@ -286,7 +286,7 @@ def test_a_folded_table_is_not_printed(opened):
     assert not plain.figure.locator(".av-lines").is_visible()
 
 
-def test_odd_sentences_fit(opened):
+def test_unusual_sentences_fit(opened):
     odd = ["<b>", "a" * 60, "שלום", " ", "it", "it"]
     weights = RNG.dirichlet(np.ones(6), size=6)
     for width in (1280, 390):
@@ -295,32 +295,40 @@ def test_odd_sentences_fit(opened):
         assert "query “it” (5) attends most to" in reader.says
         assert reader.figure.locator(".av-chips button").all_inner_texts()[0] == "<b>"
     alone = opened(attention_view([[1]], ["one"], arcs=True, start="one"))
-    assert len(alone.figure.evaluate(DRAWN)) == 1
+    assert len(alone.figure.evaluate(DRAWN_ARCS_SCRIPT)) == 1
     nothing = opened(attention_view([[1, 0], [0, 0]], ["a", "b"], arcs=True, start="b"))
     assert nothing.says == "query “b” attends to no key"
-    assert nothing.figure.evaluate(DRAWN) == []
+    assert nothing.figure.evaluate(DRAWN_ARCS_SCRIPT) == []
 
 
 # --- sliders --------------------------------------------------------------------------------------
 
 X = np.linspace(0, 1, 50)
-UP = np.linspace(0.2, 2, 5)[:, None] * X
+RISING_CURVES = np.linspace(0.2, 2, 5)[:, None] * X
 SQUARES, PIXELS = RNG.dirichlet(np.ones(11), size=(5, 7)), RNG.dirichlet(np.ones(40), size=(5, 20))
 
 
 def sliders():
-    curve = Curves(X, {"first": UP, "second": UP - 2, "level": X * 0 + 3}, "x", "y", "alt")
+    curve = Curves(
+        X,
+        {"first": RISING_CURVES, "second": RISING_CURVES - 2, "level": X * 0 + 3},
+        "x",
+        "y",
+        "alt",
+    )
     few, many = Matrix(SQUARES, "alt", own_scale=True), Matrix(PIXELS, "alt")
     bars = Bars(["a", "b", "c"], RNG.dirichlet(np.ones(3), size=5), "weight", "alt")
     return [slider("w", range(5), list(panels), ["words"] * 5)
             for panels in ((curve,), (curve, few), (few, many, bars))]  # fmt: skip
 
 
-PAINTED = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
-TEXT = """root => [...root.querySelectorAll("div, p, text, td, th, span, select, button")]
+AFTER_PAINT_SCRIPT = (
+    "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+)
+TEXT_SCRIPT = """root => [...root.querySelectorAll("div, p, text, td, th, span, select, button")]
     .filter(node => node.textContent.trim()).map(node => parseFloat(getComputedStyle(node).fontSize)
         * (node.ownerSVGElement?.getScreenCTM().a ?? 1))"""
-SIZES = """root => [...root.querySelectorAll(".as-plot")].map(plot =>
+TEXT_SIZES_SCRIPT = """root => [...root.querySelectorAll(".as-plot")].map(plot =>
     plot.getScreenCTM().a * parseFloat(getComputedStyle(plot.querySelector("text")).fontSize))"""
 
 
@@ -328,7 +336,7 @@ SIZES = """root => [...root.querySelectorAll(".as-plot")].map(plot =>
 @pytest.mark.parametrize("width", [1280, 718, 374])
 def test_text_has_one_size_in_one_or_three_panels(opened, width):
     reader = opened(*sliders(), root="body", width=width)
-    sizes = reader.figure.evaluate(SIZES)
+    sizes = reader.figure.evaluate(TEXT_SIZES_SCRIPT)
     assert len(sizes) == 6
     assert max(sizes) - min(sizes) < 0.2
     assert 12 <= min(sizes) <= 13
@@ -341,14 +349,14 @@ def test_text_has_one_size_in_one_or_three_panels(opened, width):
 def test_text_grows_with_the_readers_own_size(opened):
     for figure, root in ((sliders()[0], ".attncourse-slider"), (arcs(), ".attncourse-view")):
         reader = opened(figure, root=root)
-        before = reader.figure.evaluate(TEXT)
+        before = reader.figure.evaluate(TEXT_SCRIPT)
         reader.page.evaluate("document.documentElement.style.fontSize = '32px'")
-        reader.page.evaluate(PAINTED)
-        after = reader.figure.evaluate(TEXT)
+        reader.page.evaluate(AFTER_PAINT_SCRIPT)
+        after = reader.figure.evaluate(TEXT_SCRIPT)
         assert min(b / a for a, b in zip(before, after, strict=True)) > 1.9
 
 
-def test_what_moves_is_drawn_as_it_would_have_been_written(opened):
+def test_the_script_draws_what_the_html_shows(opened):
     made = sliders()[2]
     reader = opened(made, root=".attncourse-slider")
     reader.figure.locator("input").focus()
@@ -396,14 +404,14 @@ def test_pictures_follow_the_theme(opened):
 
 
 @pytest.mark.parametrize("mode", ["light", "dark"])
-def test_everybody_can_use_them(opened, mode):
+def test_views_are_accessible(opened, mode):
     views = [arcs(compact=True), attention_view(causal(5), WORDS[:5], mask=np.tri(5, dtype=bool)),
              attention_view(causal(40), [f"t{i}" for i in range(40)]), *sliders()]  # fmt: skip
     reader = opened(*views, root="body", color_scheme=mode)
     reader.page.evaluate((vendor.library("axe-core") / "axe.min.js").read_text(encoding="utf-8"))
-    found = reader.page.evaluate(
+    violations = reader.page.evaluate(
         """() => axe.run(document, {runOnly: ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"]}).then(
             found => found.violations.map(
                 one => [one.id, ...one.nodes.map(node => node.target.join(" "))]))"""
     )
-    assert found == []
+    assert violations == []

@@ -1,4 +1,4 @@
-"""Gradescope's zip: unpacked and run as it is there, in a folder that stands for /autograder."""
+"""Gradescope's zip is unpacked and run as there, in a folder that stands for /autograder."""
 
 import json
 import os
@@ -23,61 +23,61 @@ from helpers.project import ROOT
 from helpers.small_class import NAME, refuses, run
 from helpers.small_course import make_course, small
 
-# Not among what is installed there.
-OTHERS = ("nbgrader", "nbformat", "bleach", "jupyter_core", "fastjsonschema")
+# Modules that are not installed there.
+UNINSTALLED = ("nbgrader", "nbformat", "bleach", "jupyter_core", "fastjsonschema")
 
 
 @pytest.fixture
 def root(tmp_path) -> Path:
-    """What Gradescope makes of the zip, before anybody hands in."""
-    course, made = make_course(tmp_path / "course"), tmp_path / "autograder"
+    """Unpack the zip as Gradescope does, before anybody hands in."""
+    course, autograder_root = make_course(tmp_path / "course"), tmp_path / "autograder"
     path = write_bundle(course, NAME)
     assert path == course / "reports" / NAME / "gradescope-autograder.zip"
     with zipfile.ZipFile(path) as archive:
-        archive.extractall(made / "source")
+        archive.extractall(autograder_root / "source")
         for info in archive.infolist():
-            (made / "source" / info.filename).chmod(info.external_attr >> 16)
-    (made / "submission").mkdir()
-    (made / "results").mkdir()
-    return made
+            (autograder_root / "source" / info.filename).chmod(info.external_attr >> 16)
+    (autograder_root / "submission").mkdir()
+    (autograder_root / "results").mkdir()
+    return autograder_root
 
 
-def results(root: Path) -> dict:
+def read_results(root: Path) -> dict:
     content = json.loads((root / "results" / "results.json").read_text())
     Draft202012Validator(RESULTS).validate(content)
     return content
 
 
 def test_the_zip_runs_where_only_its_requirements_are_installed(root):
-    for name in OTHERS:
+    for name in UNINSTALLED:
         (root / "source" / f"{name}.py").write_text(f"raise ImportError('{name} is not there')")
     (root / "submission" / "mine (1).ipynb").write_bytes(small(add="def add(a, b):\n    return 0"))
     script = root / "source" / "run_autograder"
     assert script.stat().st_mode & stat.S_IXUSR
     environment = {"AUTOGRADER": str(root), "PYTHON": sys.executable, "PATH": os.environ["PATH"]}
-    done = subprocess.run([script], env=environment, cwd=root, capture_output=True, timeout=120)
-    assert (done.returncode, done.stderr) == (0, b""), done
-    content = results(root)
+    process = subprocess.run([script], env=environment, cwd=root, capture_output=True, timeout=120)
+    assert (process.returncode, process.stderr) == (0, b""), process
+    content = read_results(root)
     assert content["score"] == 5
     assert [t["score"] for t in content["tests"]] == [1, 0, 4]
     assert "the notebook is called mine (1).ipynb" in content["output"]
     assert "a hidden test failed" in content["tests"][1]["output"]
 
 
-def test_without_a_jail_it_grades_and_says_so(root, monkeypatch):
+def test_without_a_jail_the_zip_grades_and_says_so(root, monkeypatch):
     (root / "submission" / f"{NAME}.ipynb").write_bytes(small())
     layer = Layer("user namespace", False, True, "not permitted")
     monkeypatch.setattr(harness, "missing_required_layers", lambda: [layer])
     harness.main(root)
-    assert results(root)["score"] == 7
-    assert "Graded without a jail" in results(root)["output"]
-    assert results(root)["extra_data"]["sandbox"] is False
+    assert read_results(root)["score"] == 7
+    assert "Graded without a jail" in read_results(root)["output"]
+    assert read_results(root)["extra_data"]["sandbox"] is False
 
 
-def test_nothing_handed_in_is_no_points(root):
+def test_nothing_handed_in_earns_no_points(root):
     harness.main(root)
-    assert results(root)["score"] == 0
-    assert "nothing handed in" in results(root)["output"]
+    assert read_results(root)["score"] == 0
+    assert "nothing handed in" in read_results(root)["output"]
     (root / "source" / "solutions" / "02_more").mkdir()
     with pytest.raises(UserError, match="one assignment"):
         harness.main(root)
@@ -85,8 +85,8 @@ def test_nothing_handed_in_is_no_points(root):
 
 def test_the_zip_is_complete_and_reproducible(tmp_path):
     course = make_course(tmp_path)
-    done = run("export", NAME, "--format", "gradescope-autograder", cwd=course)
-    assert done.stdout.endswith("written: upload it as the autograder\n")
+    process = run("export", NAME, "--format", "gradescope-autograder", cwd=course)
+    assert process.stdout.endswith("written: upload it as the autograder\n")
     path = course / "reports" / NAME / "gradescope-autograder.zip"
     first = path.read_bytes()
     assert write_bundle(course, NAME, tmp_path / "again.zip").read_bytes() == first
@@ -132,6 +132,6 @@ def test_the_zip_grades_the_variant_by_the_courses_settings(tmp_path):
     published = course / "solutions" / name / f"{name}.ipynb"
     shutil.copy(published, root / "submission")
     harness.main(root)
-    told = json.dumps(results(root))
-    assert "pairs stand in two halves here" in told.lower()
-    assert results(root)["score"] < 24
+    output = json.dumps(read_results(root))
+    assert "pairs stand in two halves here" in output.lower()
+    assert read_results(root)["score"] < 24

@@ -1,4 +1,4 @@
-"""What a submission can cost the process that judges it: time, memory, and a lane."""
+"""Limits on what a submission can cost its lane: time, memory, and the lane itself."""
 
 import errno
 import json
@@ -45,19 +45,19 @@ from helpers.small_course import NAME, cell, graded, notebook, small, solution
 # --- before anything is built -----------------------------------------------------------------
 
 BUFFER = bytes(8 * 10**6)
-SAME = {"n": {"d": "<f8", "s": [10**6], "o": [0], "x": 0}}
+LARGE_ARRAY = {"n": {"d": "<f8", "s": [10**6], "o": [0], "x": 0}}
 
 
-def colliding(number: int = 200_000) -> list[dict]:
-    """Whole numbers that all have the same hash."""
+def colliding_integers(number: int = 200_000) -> list[dict]:
+    """Return integers that all have the same hash."""
     return [{"i": hex(n * (2**61 - 1))} for n in range(1, number)]
 
 
-TOO_MUCH = {  # made when it is asked for: every process that runs tests reads this
-    "a set that collides": lambda: {"s": colliding()},
-    "a dict that collides": lambda: {"d": [[key, 0] for key in colliding()]},
-    "tuples that collide": lambda: {"z": [{"t": [key, 0]} for key in colliding()]},
-    "one buffer in many arrays": lambda: {"l": [SAME] * 100},
+TOO_LARGE_VALUES = {  # functions, since every process that runs tests imports this
+    "a set that collides": lambda: {"s": colliding_integers()},
+    "a dict that collides": lambda: {"d": [[key, 0] for key in colliding_integers()]},
+    "tuples that collide": lambda: {"z": [{"t": [key, 0]} for key in colliding_integers()]},
+    "one buffer in many arrays": lambda: {"l": [LARGE_ARRAY] * 100},
     "one buffer in many texts": lambda: {"l": [{"b": 0}] * 100},
     "one long string among many": lambda: {"U": [[100], ["x" * 10**6] + ["y"] * 99]},
     "classes": lambda: {"l": [{"N": [f"A{n}", ["f"], [0]]} for n in range(20_000)]},
@@ -71,23 +71,23 @@ TOO_MUCH = {  # made when it is asked for: every process that runs tests reads t
 
 
 @contextmanager
-def quick(seconds: float = 3.0):
-    """What is inside takes less processor time than that."""
-    began = time.process_time()
+def time_limit(seconds: float = 3.0):
+    """Assert that the block takes less processor time than this."""
+    start = time.process_time()
     yield
-    assert time.process_time() - began < seconds
+    assert time.process_time() - start < seconds
 
 
-@pytest.mark.parametrize("what", TOO_MUCH)
-def test_what_asks_for_too_much_is_refused_before_it_is_built(what):
-    made: list[object] = []
-    room, form = Room(64 * MB), TOO_MUCH[what]()
-    with quick(), pytest.raises(WireError, match="too large"):
-        Decoder([memoryview(BUFFER)], made.append, (), room).decode(form)
-    assert len(made) <= 64 * MB / 2000
+@pytest.mark.parametrize("kind", TOO_LARGE_VALUES)
+def test_a_too_large_value_is_refused_before_it_is_built(kind):
+    objects: list[object] = []
+    room, encoded = Room(64 * MB), TOO_LARGE_VALUES[kind]()
+    with time_limit(), pytest.raises(WireError, match="too large"):
+        Decoder([memoryview(BUFFER)], objects.append, (), room).decode(encoded)
+    assert len(objects) <= 64 * MB / 2000
 
 
-def test_the_same_is_no_trouble_from_those_who_are_trusted():
+def test_a_trusted_decoder_has_no_limit():
     assert Decoder([], None).decode({"s": list(range(20_000))}) == set(range(20_000))
 
 
@@ -103,11 +103,13 @@ def test_the_same_is_no_trouble_from_those_who_are_trusted():
     ],
     ids=["matrix", "vocabulary", "pairs", "words", "array", "sentences"],
 )
-def test_what_an_answer_may_well_return_has_room(value):
+def test_usual_return_values_fit(value):
     encoder = Encoder(None)
-    form = json.loads(json.dumps(encoder.encode(value)))
-    found = Decoder([memoryview(b) for b in encoder.buffers], None, (), Room(64 * MB)).decode(form)
-    assert np.array_equal(found, value) if isinstance(value, np.ndarray) else found == value
+    encoded = json.loads(json.dumps(encoder.encode(value)))
+    decoded = Decoder([memoryview(b) for b in encoder.buffers], None, (), Room(64 * MB)).decode(
+        encoded
+    )
+    assert np.array_equal(decoded, value) if isinstance(value, np.ndarray) else decoded == value
 
 
 @pytest.mark.parametrize(
@@ -123,15 +125,15 @@ def test_what_an_answer_may_well_return_has_room(value):
 )
 def test_json_of_too_many_values_is_not_parsed(text):
     pieces = [FRAME_HEADER.pack(len(text), 0), text, b""]
-    with quick(), pytest.raises(WireError):
+    with time_limit(), pytest.raises(WireError):
         unpack_frame(lambda size: pieces.pop(0), 64 * MB)
 
 
 # --- the process itself -----------------------------------------------------------------------
 
 
-def judged(answer: str, *tests: str, limits: Limits, **more) -> Report:
-    """The report on an answer that defines ``f``, by these tests of one point each."""
+def grade_answer(answer: str, *tests: str, limits: Limits, **more) -> Report:
+    """Return the report on an answer that defines ``f``, by these tests of one point each."""
     cells = [
         cell("import numpy as np", "imports", locked=True),
         solution("answer", "### BEGIN SOLUTION\nf = None\n### END SOLUTION"),
@@ -142,21 +144,21 @@ def judged(answer: str, *tests: str, limits: Limits, **more) -> Report:
     return grade_submission(notebook(*cells), assignment, limits=limits, **more)
 
 
-def points(report: Report) -> list[float]:
-    return [found.points for found in report.cells.values()]
+def points_of_tests(report: Report) -> list[float]:
+    return [result.points for result in report.cells.values()]
 
 
-def peaks() -> dict[int, float]:
-    """The most memory that each of the waiting lanes has had, in MB."""
-    found = {}
+def peak_memory_by_lane() -> dict[int, float]:
+    """Return the peak memory of each waiting lane by its process, in MB."""
+    peak_by_pid = {}
     for _, lane in LANES.idle:
         with open(f"/proc/{lane.pid}/status") as status:
             (line,) = (line for line in status if line.startswith("VmHWM"))
-        found[lane.pid] = int(line.split()[1]) / 1000
-    return found
+        peak_by_pid[lane.pid] = int(line.split()[1]) / 1000
+    return peak_by_pid
 
 
-SHORT = Limits(submission=20, cell=1, call=1, grace=0.5)
+SHORT_LIMITS = Limits(submission=20, cell=1, call=1, grace=0.5)
 
 
 @pytest.mark.parametrize(
@@ -181,71 +183,74 @@ SHORT = Limits(submission=20, cell=1, call=1, grace=0.5)
     ],
     ids=["broadcast", "kept", "ranges", "printed"],
 )
-def test_what_a_test_makes_of_a_result_has_bounds_too(answer, test):
+def test_what_a_test_computes_from_a_result_is_limited(answer, test):
     LANES.end_idle()
-    report = judged(answer, test, "assert True", limits=SHORT)
-    assert points(report) == [0, 1], report
-    assert all(peak < CHECKER_MB + 300 for peak in peaks().values())
+    report = grade_answer(answer, test, "assert True", limits=SHORT_LIMITS)
+    assert points_of_tests(report) == [0, 1], report
+    assert all(peak < CHECKER_MB + 300 for peak in peak_memory_by_lane().values())
 
 
-def test_a_number_that_nobody_can_show_costs_its_test_alone():
-    report = judged(
-        "def f():\n    return 2**15_999", "assert f() == 3, f()", "assert f() > 3", limits=SHORT
+def test_a_number_too_long_to_print_fails_only_its_test():
+    report = grade_answer(
+        "def f():\n    return 2**15_999",
+        "assert f() == 3, f()",
+        "assert f() > 3",
+        limits=SHORT_LIMITS,
     )
-    assert points(report) == [0, 1], report
+    assert points_of_tests(report) == [0, 1], report
 
 
 def test_a_lane_that_has_grown_is_replaced(monkeypatch):
-    judged("f = 1", "assert f", limits=SHORT)
+    grade_answer("f = 1", "assert f", limits=SHORT_LIMITS)
     before = {lane.pid for _, lane in LANES.idle}
-    grown = dedented("""
+    growing_test = dedented("""
         x = np.ones(5 * 10**7)
         import builtins
         builtins.kept = x
         assert f
     """)
-    assert points(judged("f = 1", grown, limits=SHORT)) == [1]
+    assert points_of_tests(grade_answer("f = 1", growing_test, limits=SHORT_LIMITS)) == [1]
     after = {lane.pid for _, lane in LANES.idle}
     assert len(before - after) == 1
     assert after < before
 
 
-# --- a lane that does not let go ------------------------------------------------------------------
+# --- a lane that does not let go ----------------------------------------------------------------
 
-FOREVER = "assert f() > 1\nassert sum(range(f()))"  # one instruction that no alarm interrupts
+ENDLESS_TEST = "assert f() > 1\nassert sum(range(f()))"  # one instruction that no alarm interrupts
 
 
-def test_a_stuck_lane_is_ended_and_keeps_what_was_earned(monkeypatch):
+def test_a_stuck_lane_is_ended_and_keeps_earned_points(monkeypatch):
     monkeypatch.setattr("attncourse.grading.judge.lanes.GRACE_SECONDS", 1.0)  # it works that long
-    began = time.monotonic()
-    report = judged(
+    start = time.monotonic()
+    report = grade_answer(
         "def f():\n    return 10**12",
         "assert f()",
-        FOREVER,
+        ENDLESS_TEST,
         limits=Limits(submission=20, cell=1, call=1),
     )
-    assert time.monotonic() - began < 40
-    assert points(report) == [1, 0]
+    assert time.monotonic() - start < 40
+    assert points_of_tests(report) == [1, 0]
     assert report.status == "interrupted"
     assert "twice" in report.notes[0]
     assert "t1" in report.notes[0]
     assert "processor time" in report.notes[0]
 
 
-# --- a machine that has other things to do --------------------------------------------------------
+# --- a machine that has other things to do ------------------------------------------------------
 
 
-class ToldLane:
-    """A lane that answers what it is told to; ``seen`` are what was asked and who else was busy."""
+class ScriptedLane:
+    """A lane with prepared answers; ``requests`` are what it was asked, and who else was busy."""
 
     core, pid, work_began = None, 0, True
 
     def __init__(self, lanes: Lanes, answers: list):
-        self.lanes, self.answers, self.seen = lanes, answers, []
+        self.lanes, self.answers, self.requests = lanes, answers, []
 
     def ask(self, request, progress):
         seen = {n: request[n] for n in ("seed", "first", "final")}
-        self.seen.append(seen | {"others": len(self.lanes.busy) - 1, "alone": self.lanes.alone})
+        self.requests.append(seen | {"others": len(self.lanes.busy) - 1, "alone": self.lanes.alone})
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
@@ -258,89 +263,100 @@ class ToldLane:
         pass
 
 
-def answers(points: float, undone: dict | None = None, used: float = 1.0) -> dict:
+def lane_answer(points: float, undone: dict | None = None, used: float = 1.0) -> dict:
+    """Return a lane's answer to one grading request: the report, and what did not end by itself."""
     time = {"submission": {"limit": 120.0, "used": used, "met": False}}
     report = Report("ann", "a", "graded", {"t": CellResult(points, 1.0)}, seed=7, limits=time)
     return {"report": to_json(report), "undone": undone or {}, "spent": False}
 
 
 @pytest.fixture
-def told(monkeypatch):
-    """Grades with a lane that gives these answers; the report, and what the lane saw."""
+def grade_with_answers(monkeypatch):
+    """Return a function that grades with a lane of these answers: the report, and its requests."""
     assignment = Assignment("a", read_cells(notebook(graded("t", "assert f", 1))))
 
-    def run(*given, **options) -> tuple[Report, list]:
+    def run(*answers, **options) -> tuple[Report, list]:
         lanes = Lanes()
-        lane = ToldLane(lanes, list(given))
+        lane = ScriptedLane(lanes, list(answers))
         monkeypatch.setattr(lanes, "begin_lanes", lambda keys: [lane])
         monkeypatch.setattr(judge, "LANES", lanes)
-        return grade_submission(b"{}", assignment, **options), lane.seen
+        return grade_submission(b"{}", assignment, **options), lane.requests
 
     return run
 
 
 UNDONE = {"0": {"outcomes": {}, "cut": [3]}}
-LOST = LaneLost("was busy with it")
+LANE_LOST = LaneLost("was busy with it")
 
 
-def test_what_did_not_end_by_itself_runs_once_more_alone(told):
-    report, (first, second) = told(answers(0, UNDONE), answers(1, UNDONE), answers(0))
+def test_a_cut_submission_runs_once_more_alone(grade_with_answers):
+    report, (first_request, second_request) = grade_with_answers(
+        lane_answer(0, UNDONE), lane_answer(1, UNDONE), lane_answer(0)
+    )
     assert report.points == 1
-    assert (first["first"], first["final"], first["alone"]) == ({}, False, None)
-    assert (second["seed"], second["first"], second["final"]) == (first["seed"], UNDONE, True)
-    assert second["alone"]
-    assert second["others"] == 0
+    assert (first_request["first"], first_request["final"], first_request["alone"]) == (
+        {},
+        False,
+        None,
+    )
+    assert (second_request["seed"], second_request["first"], second_request["final"]) == (
+        first_request["seed"],
+        UNDONE,
+        True,
+    )
+    assert second_request["alone"]
+    assert second_request["others"] == 0
 
 
 @pytest.mark.parametrize(
-    ("given", "points", "runs"),
+    ("answers_of_lane", "points", "runs"),
     [
-        ((answers(0), answers(1)), 0, 1),  # it ended by itself
-        ((LOST, answers(1)), 1, 2),
-        ((LOST, answers(0, UNDONE), answers(1)), 0, 2),
-        ((answers(1, UNDONE), LOST), 1, 2),
-        ((LOST, LOST, answers(1)), 0, 2),
-        ((answers(0, UNDONE, used=240.0), answers(1)), 0, 1),  # twice the time is gone
+        ((lane_answer(0), lane_answer(1)), 0, 1),  # it ended by itself
+        ((LANE_LOST, lane_answer(1)), 1, 2),
+        ((LANE_LOST, lane_answer(0, UNDONE), lane_answer(1)), 0, 2),
+        ((lane_answer(1, UNDONE), LANE_LOST), 1, 2),
+        ((LANE_LOST, LANE_LOST, lane_answer(1)), 0, 2),
+        ((lane_answer(0, UNDONE, used=240.0), lane_answer(1)), 0, 1),  # twice the time is gone
     ],
 )
-def test_nothing_runs_a_third_time(told, given, points, runs):
-    report, seen = told(*given)
-    assert (report.points, len(seen)) == (points, runs)
-    if given[:2] == (LOST, LOST):
+def test_no_submission_runs_a_third_time(grade_with_answers, answers_of_lane, points, runs):
+    report, requests = grade_with_answers(*answers_of_lane)
+    assert (report.points, len(requests)) == (points, runs)
+    if answers_of_lane[:2] == (LANE_LOST, LANE_LOST):
         assert report.attention == (f"{judge.NOT_RUN_TO_END}: the judge was busy with it",)
 
 
-def test_a_lane_that_cannot_start_is_the_machines(told, monkeypatch):
-    monkeypatch.setattr(ToldLane, "work_began", False)
+def test_a_lane_that_cannot_start_is_a_user_error(grade_with_answers, monkeypatch):
+    monkeypatch.setattr(ScriptedLane, "work_began", False)
     with pytest.raises(UserError, match="no lane can start on this machine: the judge was busy"):
-        told(LOST, LOST)
-    assert told(LOST, answers(1))[0].points == 1
+        grade_with_answers(LANE_LOST, LANE_LOST)
+    assert grade_with_answers(LANE_LOST, lane_answer(1))[0].points == 1
 
 
-def test_who_is_alone_waits_for_the_others_and_they_for_it(monkeypatch):
+def test_a_submission_that_runs_alone_excludes_others(monkeypatch):
     lanes = Lanes()
-    monkeypatch.setattr(lanes, "begin_lanes", lambda keys: [ToldLane(lanes, [])])
+    monkeypatch.setattr(lanes, "begin_lanes", lambda keys: [ScriptedLane(lanes, [])])
     order: list[str] = []
     waits, wait_for = threading.Semaphore(0), lanes.lock.wait_for
 
-    def noted(holds) -> bool:
-        """Lets the test hear whenever somebody has looked and has to wait."""
+    def wait_and_signal(holds) -> bool:
+        """Wait as before, and release ``waits`` whenever the condition did not hold."""
         return wait_for(lambda: bool(holds() or waits.release()))
 
-    def alone() -> None:
+    def take_alone() -> None:
         lane = lanes.take(("k",), alone=True)
         order.append(f"alone {len(lanes.busy)}")
         assert waits.acquire(timeout=60)  # the other has looked since
         order.append("alone no more")
         lanes.give_back(("k",), lane)
 
-    def another() -> None:
+    def take_and_give_back() -> None:
         lanes.give_back(("k",), lanes.take(("k",)))
         order.append("another")
 
     first = lanes.take(("k",))
-    monkeypatch.setattr(lanes.lock, "wait_for", noted)
-    threads = [threading.Thread(target=alone), threading.Thread(target=another)]
+    monkeypatch.setattr(lanes.lock, "wait_for", wait_and_signal)
+    threads = [threading.Thread(target=take_alone), threading.Thread(target=take_and_give_back)]
     for thread in threads:
         thread.start()
         assert waits.acquire(timeout=60)
@@ -352,8 +368,8 @@ def test_who_is_alone_waits_for_the_others_and_they_for_it(monkeypatch):
 
 
 @pytest.fixture
-def crowd():
-    """Four other processes that never pause."""
+def busy_processes():
+    """Start four processes that never pause."""
     spinning = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4)]
     yield
     for process in spinning:
@@ -362,7 +378,7 @@ def crowd():
 
 
 # Work for 0.3 s of the processor in one call: it takes twice as long and more beside four others.
-BUSY = """
+BUSY_ANSWER = """
 import time
 def f():
     until = time.process_time() + 0.3
@@ -371,45 +387,45 @@ def f():
     return 1"""
 
 
-def test_beside_four_busy_processes_nobody_loses_anything(crowd):
-    """An honest class, and the honest part of the corpus, where a call has a second."""
+def test_four_busy_processes_cost_nobody_points(crowd):
+    """A slow answer, and the honest part of the corpus, where a call has a second."""
     cores = len(os.sched_getaffinity(0))
     cases = [case for case in HONEST if not case.link and case.work in (MIXING, KQV)]
     limits = Limits(submission=20, cell=6, call=1, cpu=20)  # one cell has torch import a library
     limits = limits.stretched(slowness())
     assignments = {id(w): Assignment(w.name, read_cells(w.source)) for w in (MIXING, KQV)}
 
-    def lost(case) -> list[str]:
+    def lost_points(case) -> list[str]:
         report = grade_submission(case.notebook(), assignments[id(case.work)], limits=limits)
         return [f"{case.name} {g}" for g, p in case.deserves.items() if report.cells[g].points < p]
 
     with ThreadPoolExecutor(cores) as pool:
-        slow = pool.submit(judged, BUSY, *["assert f()"] * 3, limits=limits)
-        assert [name for found in pool.map(lost, cases) for name in found] == []
-        assert points(slow.result()) == [1, 1, 1]
+        slow = pool.submit(grade_answer, BUSY_ANSWER, *["assert f()"] * 3, limits=limits)
+        assert [name for names in pool.map(lost_points, cases) for name in names] == []
+        assert points_of_tests(slow.result()) == [1, 1, 1]
 
 
-# What is said of what sleeps, and on a very busy machine of what works, too.
-SOON = Limits(submission=4, cell=1, call=0.5, cpu=4)
+# The message on a sleeping answer, and on a very busy machine on a working one, too.
+SLEEP_LIMITS = Limits(submission=4, cell=1, call=0.5, cpu=4)
 ON_THE_CLOCK = r"4 s on the clock, with 0\.\d s of processor time"
 
 
 @pytest.mark.parametrize("jailed", [True, False])
-def test_a_worker_has_a_clock_by_its_number(monkeypatch, jailed):
-    """Else an endless call ends only when so much has passed on the clock that it may be asleep."""
+def test_a_worker_has_a_clock_by_its_process_id(monkeypatch, jailed):
+    """Without it an endless call ends only by the clock on the wall."""
 
     def refuse(pid):
         raise OSError(errno.EPERM, "pidfd_open")
 
     monkeypatch.setattr(kernel, "pidfd_open", refuse)
-    zygote, (ours, theirs) = Zygote.__new__(Zygote), socket.socketpair()
-    zygote.jail, zygote.control = jailed, theirs
+    zygote, (checker_end, zygote_end) = Zygote.__new__(Zygote), socket.socketpair()
+    zygote.jail, zygote.control = jailed, zygote_end
     monkeypatch.setattr(zygote, "fork_worker", lambda fd, limits: os.getpid(), raising=False)
-    with ours, theirs:
-        workers = Workers(ours, Limits())
+    with checker_end, zygote_end:
+        workers = Workers(checker_end, Limits())
         workers.order_worker()
         workers.spare.close()
-        ours.shutdown(socket.SHUT_WR)
+        checker_end.shutdown(socket.SHUT_WR)
         with pytest.raises(EOFError):
             zygote.serve()
         assert workers.spare_worker() == os.getpid()
@@ -417,8 +433,8 @@ def test_a_worker_has_a_clock_by_its_number(monkeypatch, jailed):
 
 
 @pytest.mark.parametrize("sandbox", [True, False])
-def test_memory_that_no_limit_of_the_kernel_counts_is_seen(sandbox):
-    """What is written and then made read-only is no data, and addresses are for libraries, too."""
+def test_memory_that_the_kernel_does_not_count_is_limited(sandbox):
+    """The kernel's limits do not count memory that is written and then made read-only."""
     answer = """
 def f():
     import ctypes, mmap
@@ -432,48 +448,48 @@ def f():
     while True:
         pass
 """
-    report = judged(answer, "assert f() is None", limits=Limits(memory=200), sandbox=sandbox)
+    report = grade_answer(answer, "assert f() is None", limits=Limits(memory=200), sandbox=sandbox)
     assert "used more than 200 MB of memory" in report.cells["t0"].message
-    assert points(report) == [0]
+    assert points_of_tests(report) == [0]
 
 
 def test_limits_stretch_with_the_machine():
     limits = Limits.of(40)
     assert limits.stretched(1) == limits
-    twice = limits.stretched(2)
-    assert (twice.submission, twice.cell, twice.call, twice.cpu) == (80, 20, 20, 80)
-    assert replace(twice, submission=40, cell=10, call=10, cpu=40) == limits
+    stretched = limits.stretched(2)
+    assert (stretched.submission, stretched.cell, stretched.call, stretched.cpu) == (80, 20, 20, 80)
+    assert replace(stretched, submission=40, cell=10, call=10, cpu=40) == limits
 
 
-def test_what_runs_once_more_has_longer_on_a_slow_machine_too():
-    """A cell that did not end, and the late tests once the time is over."""
-    limits, had = Limits().stretched(4), []
+def test_repeated_cells_have_more_time_on_a_slow_machine():
+    """Both a cell that did not end and deferred tests after the time is over get stretched time."""
+    limits, call_limits = Limits().stretched(4), []
     means = Means(Assignment(NAME, ()), 7, limits, Budget(limits.submission), None, None)
     plan = PlanRunner([Step("cell 1", "pass")], means)
     runner = plan.process.runner
-    runner.run_cell = lambda step, limit: had.append(limit) or StepOutcome("none")
+    runner.run_cell = lambda step, limit: call_limits.append(limit) or StepOutcome("none")
     runner.present = SimpleNamespace(ended="")
     plan.process.endless.add(0)
     list(plan.process.run_missing_cells(1))
-    assert had == [4 * REPLAY_SECONDS]
+    assert call_limits == [4 * REPLAY_SECONDS]
     runner.present = None
     plan.run_last_minute_tests()
     assert means.budget.seconds == limits.submission + 4 * LAST_MINUTE_SECONDS
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "duration"),
     [
         ("while True: pass", rf"0\.5 s of processor time|{ON_THE_CLOCK}"),
         ("time.sleep(100)", ON_THE_CLOCK),
     ],
 )
-def test_a_slow_machine_tells_the_same(body, told):
-    """What was set, and not what came of it; and a call ends itself before its test is ended."""
+def test_a_slow_machine_gives_the_same_message(body, duration):
+    """The message has the limit as it was set, and a call ends before its test is ended."""
     assignment = Assignment(NAME, read_cells(small()))
     endless = small(twice=f"import time\ndef twice(a):\n    {body}")
     for factor in (1, 1.3):
-        report = grade_submission(endless, assignment, limits=SOON.stretched(factor))
+        report = grade_submission(endless, assignment, limits=SLEEP_LIMITS.stretched(factor))
         message = report.cells["points_twice"].message
-        assert re.fullmatch(f"did not end within ({told})", message)
+        assert re.fullmatch(f"did not end within ({duration})", message)
         assert (report.status, report.notes) == ("graded", (f"twice: {message}",))

@@ -65,6 +65,7 @@ def grade_answers(task: Assignment = ASSIGNMENT, before: str = "", **answers: st
 
 
 def points_by_exercise(report: Report) -> dict[str, float]:
+    """Return the sum of each exercise's points in a report."""
     points = dict.fromkeys(FULL_POINTS, 0.0)
     for grade_id, result in report.cells.items():
         points[grade_id.split("_")[1]] += result.points
@@ -167,7 +168,7 @@ def examine_in_notebook(**answers: str) -> Verdict:
     return examine("mixing.window_weights", names["window_weights"])
 
 
-def test_a_slip_beside_a_wrong_call_costs_the_same_twice(tmp_path):
+def test_a_slip_beside_a_wrong_call_costs_the_same(tmp_path):
     answers = {"normalize_rows": WRONG_ROWS, "window_weights": WINDOW_WITH_SLIP}
     limits = Limits(submission=30, cell=8, call=8)
     task, data = mixing_with_answers(**answers)

@@ -202,7 +202,7 @@ def test_check_refuses_what_it_cannot_use(tmp_path, name, content, word):
     refuses(run("check", tmp_path / name), word)
 
 
-def test_bad_options_end_with_2():
+def test_bad_options_exit_with_status_2():
     assert run("grade").returncode == 2
     assert run("grade", NAME, "--timeout", "soon").returncode == 2
     assert run("marks").returncode == 2

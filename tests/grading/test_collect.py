@@ -34,7 +34,7 @@ from attncourse.grading.course.handed_in import MAX_BYTES_OF_FILE
 from attncourse.grading.errors import UserError
 from attncourse.grading.gradebook.read import Person
 from helpers import platform_downloads
-from helpers.platform_downloads import CLASS, archive, packed
+from helpers.platform_downloads import CLASS, write_archive, zip_bytes
 from helpers.small_class import refuses, run
 from helpers.small_course import NAME, hand_in, make_course, small
 
@@ -71,6 +71,7 @@ def submitted_files(course: Path) -> dict[str, bytes]:
 
 
 def reasons_by_path(collection) -> dict[str, str]:
+    """Return why each file was left out of a collection."""
     return {file.path: file.reason for file in collection.left}
 
 
@@ -118,13 +119,13 @@ def test_a_path_without_owner_or_assignment_is_no_claim():
 @pytest.mark.parametrize("folders", [True, False])
 def test_everybody_of_a_class_is_found_in_moodles_download(course, tmp_path, folders):
     files = [
-        (platform_downloads.moodle(s, FILE, folders=folders), notebook_with_comment(s.id))
+        (platform_downloads.moodle_path(s, FILE, folders=folders), notebook_with_comment(s.id))
         for s in CLASS
     ]
-    sheet = platform_downloads.worksheet(
+    sheet = platform_downloads.write_worksheet(
         tmp_path / "w.csv", {ADA.id: "Monday, 12 October 2026, 11:59 PM"}
     )
-    collection = collect_downloads(course, NAME, [archive(tmp_path / "m.zip", files)], sheet)
+    collection = collect_downloads(course, NAME, [write_archive(tmp_path / "m.zip", files)], sheet)
     assert collection.left == collection.absent == collection.remarks == []
     expected = {f"{s.id}/{NAME}/{FILE}": notebook_with_comment(s.id) for s in CLASS}
     expected[f"{ADA.id}/{NAME}/timestamp.txt"] = b"2026-10-12 21:59:00 UTC\n"  # Berlin's summer
@@ -134,12 +135,15 @@ def test_everybody_of_a_class_is_found_in_moodles_download(course, tmp_path, fol
 
 def test_everybody_of_a_class_is_found_in_canvas_download(course, tmp_path):
     files = [
-        (platform_downloads.canvas(s, FILE, 70 + n, late=n % 2 > 0), notebook_with_comment(s.id))
+        (
+            platform_downloads.canvas_path(s, FILE, 70 + n, late=n % 2 > 0),
+            notebook_with_comment(s.id),
+        )
         for n, s in enumerate(CLASS)
     ]
-    zipped = archive(tmp_path / "c.zip", files)
+    zipped = write_archive(tmp_path / "c.zip", files)
     collection = collect_downloads(
-        course, NAME, [zipped], platform_downloads.canvas_roster(tmp_path / "r.csv")
+        course, NAME, [zipped], platform_downloads.write_canvas_roster(tmp_path / "r.csv")
     )
     assert (collection.left, collection.absent) == ([], [])
     assert submitted_files(course) == {
@@ -153,12 +157,15 @@ def test_everybody_of_a_class_is_found_in_canvas_download(course, tmp_path):
 
 def test_a_full_name_identifies_a_student_in_either_order(course, tmp_path):
     lines = [f"{s.id},{s.last},{s.first},{s.email}" for s in CLASS]
-    files = [(platform_downloads.moodle(s, FILE), notebook_with_comment(s.id)) for s in CLASS[::2]]
+    files = [
+        (platform_downloads.moodle_path(s, FILE), notebook_with_comment(s.id)) for s in CLASS[::2]
+    ]
     files += [
-        (platform_downloads.canvas(s, FILE, 1), notebook_with_comment(s.id)) for s in CLASS[1::2]
+        (platform_downloads.canvas_path(s, FILE, 1), notebook_with_comment(s.id))
+        for s in CLASS[1::2]
     ]
     collection = collect_downloads(
-        course, NAME, [archive(tmp_path / "a.zip", files)], write_roster(tmp_path, *lines)
+        course, NAME, [write_archive(tmp_path / "a.zip", files)], write_roster(tmp_path, *lines)
     )
     assert collection.left == []
     assert submitted_files(course) == {
@@ -173,14 +180,19 @@ def test_a_full_name_identifies_a_student_in_either_order(course, tmp_path):
 
 def test_plain_and_nested_archives_and_folders_are_collected(course, tmp_path):
     lines = ["ada,Lovelace,Ada,a@x.org", "alan,Turing,Alan,b@x.org", "grace,Hopper,Grace,c@x.org"]
-    inner = packed([(f"b@x.org/{FILE}", notebook_with_comment("alan")), ("b@x.org/data.csv", b"1")])
+    inner = zip_bytes(
+        [(f"b@x.org/{FILE}", notebook_with_comment("alan")), ("b@x.org/data.csv", b"1")]
+    )
     files = [(f"Lovelace Ada/{NAME}/{FILE}", notebook_with_comment("ada")), ("group 2.zip", inner)]
     folder = tmp_path / "grace"
     folder.mkdir()
     (folder / "homework.ipynb").write_bytes(notebook_with_comment("grace"))
     (folder / ".DS_Store").write_bytes(b"x")
     collection = collect_downloads(
-        course, NAME, [archive(tmp_path / "a.zip", files), folder], write_roster(tmp_path, *lines)
+        course,
+        NAME,
+        [write_archive(tmp_path / "a.zip", files), folder],
+        write_roster(tmp_path, *lines),
     )
     assert collection.left == []
     assert submitted_files(course) == {
@@ -204,7 +216,7 @@ def test_gradescope_metadata_names_the_owners_of_folders(course, tmp_path):
     ]
     lines = ["ada,Lovelace,Ada,a@x.org", "alan,Turing,Alan,b@x.org", "grace,Hopper,Grace,c@x.org"]
     collection = collect_downloads(
-        course, NAME, [archive(tmp_path / "a.zip", files)], write_roster(tmp_path, *lines)
+        course, NAME, [write_archive(tmp_path / "a.zip", files)], write_roster(tmp_path, *lines)
     )
     assert submitted_files(course) == {
         f"ada/{NAME}/{FILE}": notebook_with_comment("ada"),
@@ -219,13 +231,13 @@ def test_without_a_roster_only_platform_names_are_accepted(course, tmp_path):
     hand_in(course, "grace", RIGHT_NOTEBOOK)
     files = [
         (f"{MOODLE_FOLDER}/{FILE}", notebook_with_comment(1)),
-        (platform_downloads.canvas(ALAN, FILE, 1), notebook_with_comment(2)),
+        (platform_downloads.canvas_path(ALAN, FILE, 1), notebook_with_comment(2)),
     ]
     files += [
         (f"Grace_3_assignsubmission_file/{FILE}", notebook_with_comment(3)),
         (f"bob/{FILE}", notebook_with_comment(4)),
     ]
-    collection = collect_downloads(course, NAME, [archive(tmp_path / "a.zip", files)])
+    collection = collect_downloads(course, NAME, [write_archive(tmp_path / "a.zip", files)])
     assert {row.student for row in collection.rows} == {"ada-lovelace", "turingalan", "grace"}
     assert reasons_by_path(collection) == {
         f"bob/{FILE}": "nobody is known as bob: name the class with --roster"
@@ -238,7 +250,9 @@ def test_without_a_roster_only_platform_names_are_accepted(course, tmp_path):
 def test_of_several_attempts_the_latest_counts(course, tmp_path):
     first = (f"ada+{NAME}+2026-10-11 10:00:00 UTC+Zx/{FILE}", notebook_with_comment("first"))
     second = (f"ada+{NAME}+2026-10-12 10:00:00 UTC+Ab/{FILE}", notebook_with_comment("second"))
-    collection = collect_downloads(course, NAME, [archive(tmp_path / "a.zip", [second, first])])
+    collection = collect_downloads(
+        course, NAME, [write_archive(tmp_path / "a.zip", [second, first])]
+    )
     assert submitted_files(course) == {
         f"ada/{NAME}/{FILE}": notebook_with_comment("second"),
         f"ada/{NAME}/timestamp.txt": b"2026-10-12 10:00:00 UTC\n",
@@ -247,15 +261,17 @@ def test_of_several_attempts_the_latest_counts(course, tmp_path):
 
 
 def test_later_canvas_downloads_count_more(course, tmp_path):
-    files = [(platform_downloads.canvas(ADA, FILE, 99), notebook_with_comment("new"))]
-    files += [(platform_downloads.canvas(ADA, f"{NAME}-1.ipynb", 98), notebook_with_comment("old"))]
-    sheet = platform_downloads.canvas_roster(tmp_path / "r.csv")
-    collect_downloads(course, NAME, [archive(tmp_path / "a.zip", files)], sheet)
+    files = [(platform_downloads.canvas_path(ADA, FILE, 99), notebook_with_comment("new"))]
+    files += [
+        (platform_downloads.canvas_path(ADA, f"{NAME}-1.ipynb", 98), notebook_with_comment("old"))
+    ]
+    sheet = platform_downloads.write_canvas_roster(tmp_path / "r.csv")
+    collect_downloads(course, NAME, [write_archive(tmp_path / "a.zip", files)], sheet)
     assert submitted_files(course) == {f"{ADA.id}/{NAME}/{FILE}": notebook_with_comment("new")}
     drops = [
-        archive(
+        write_archive(
             tmp_path / f"{n}.zip",
-            [(platform_downloads.moodle(ADA, FILE), notebook_with_comment(n))],
+            [(platform_downloads.moodle_path(ADA, FILE), notebook_with_comment(n))],
         )
         for n in (1, 2)
     ]
@@ -270,7 +286,7 @@ def test_a_newer_file_replaces_the_old_one_which_is_kept(course, tmp_path):
     def drop(day: int, data: bytes) -> str:
         name = f"ada+{NAME}+2026-10-{day} 10:00:00 UTC+Zx/{FILE}"
         return (
-            collect_downloads(course, NAME, [archive(tmp_path / "a.zip", [(name, data)])])
+            collect_downloads(course, NAME, [write_archive(tmp_path / "a.zip", [(name, data)])])
             .rows[0]
             .done
         )
@@ -293,7 +309,7 @@ def test_a_gradable_file_is_not_replaced_in_silence(course, tmp_path):
     files = [(f"ada+{NAME}+2026-10-13 10:00:00 UTC+Zx/{FILE}", b'{"a')]
     files += [(f"bob+{NAME}+2026-10-13 10:00:00 UTC+Zx/essay.docx", b"PK")]
     files += [(f"cy+{NAME}+2026-10-13 10:00:00 UTC+Zx/{FILE}", b'{"b')]
-    process = run("collect", NAME, archive(tmp_path / "a.zip", files), cwd=course)
+    process = run("collect", NAME, write_archive(tmp_path / "a.zip", files), cwd=course)
     output = " ".join(process.stdout.split())
     (ada, bob, cy) = (
         next((course / "submitted/.before").glob(f"*/{student}/{NAME}")).relative_to(course)
@@ -312,7 +328,7 @@ def test_a_gradable_file_is_not_replaced_in_silence(course, tmp_path):
     ("files", "collected_name", "shown"),
     [
         ({f"a/{NAME} (1).ipynb": RIGHT_NOTEBOOK, "a/data.csv": b"1"}, FILE, f"a/{NAME} (1).ipynb"),
-        ({"all.zip": packed([(f"x/{FILE}", RIGHT_NOTEBOOK)])}, FILE, f"all.zip, in it x/{FILE}"),
+        ({"all.zip": zip_bytes([(f"x/{FILE}", RIGHT_NOTEBOOK)])}, FILE, f"all.zip, in it x/{FILE}"),
         ({f"{NAME}.ipynb.txt": RIGHT_NOTEBOOK}, FILE, f"{NAME}.ipynb.txt"),
         ({"essay.pdf": b"%PDF"}, "essay.pdf", "essay.pdf"),
         ({"onlinetext.html": b"<p>"}, "onlinetext.html", "onlinetext.html"),
@@ -322,8 +338,8 @@ def test_a_gradable_file_is_not_replaced_in_silence(course, tmp_path):
 def test_notebooks_are_renamed_and_other_files_are_not(
     files, collected_name, shown, course, tmp_path
 ):
-    content = [(platform_downloads.moodle(ADA, file), data) for file, data in files.items()]
-    collection = collect_downloads(course, NAME, [archive(tmp_path / "a.zip", content)])
+    content = [(platform_downloads.moodle_path(ADA, file), data) for file, data in files.items()]
+    collection = collect_downloads(course, NAME, [write_archive(tmp_path / "a.zip", content)])
     assert list(submitted_files(course)) == [f"ada-lovelace/{NAME}/{collected_name}"]
     assert collection.rows[0].shown == shown
     assert (read_submission(course, NAME, "ada-lovelace").data == RIGHT_NOTEBOOK) == (
@@ -335,6 +351,7 @@ def test_notebooks_are_renamed_and_other_files_are_not(
 
 
 def lines_of_namesakes() -> list[str]:
+    """Return a roster's lines of two students called Ada Lovelace."""
     return ["ada1,Lovelace,Ada,a@x.org", "ada2,Lovelace,Ada,b@x.org"]
 
 
@@ -342,7 +359,7 @@ def test_students_with_the_same_name_are_not_guessed(course, tmp_path):
     files = [
         (f"Ada Lovelace_{n}_assignsubmission_file/{FILE}", notebook_with_comment(n)) for n in (1, 2)
     ]
-    zipped = archive(tmp_path / "a.zip", files)
+    zipped = write_archive(tmp_path / "a.zip", files)
     collection = collect_downloads(
         course, NAME, [zipped], write_roster(tmp_path, *lines_of_namesakes())
     )
@@ -380,7 +397,7 @@ def test_unknown_owners_and_absent_students_are_listed(course, tmp_path):
     ]
     lines = ["ada,Lovelace,Ada,a@x.org"]
     collection = collect_downloads(
-        course, NAME, [archive(tmp_path / "a.zip", files)], write_roster(tmp_path, *lines)
+        course, NAME, [write_archive(tmp_path / "a.zip", files)], write_roster(tmp_path, *lines)
     )
     assert list(reasons_by_path(collection).values()) == [
         f"Ada Lovlace (9) is not on the roster; is it ada? {SPELLING_HINT}",
@@ -393,11 +410,11 @@ def test_unknown_owners_and_absent_students_are_listed(course, tmp_path):
 
 def test_wrong_or_ambiguous_notebooks_are_left_out(course, tmp_path):
     files = [
-        (platform_downloads.moodle(ADA, "02_other.ipynb"), RIGHT_NOTEBOOK),
-        (platform_downloads.moodle(ALAN, "a.ipynb"), RIGHT_NOTEBOOK),
+        (platform_downloads.moodle_path(ADA, "02_other.ipynb"), RIGHT_NOTEBOOK),
+        (platform_downloads.moodle_path(ALAN, "a.ipynb"), RIGHT_NOTEBOOK),
     ]
-    files += [(platform_downloads.moodle(ALAN, "b.ipynb"), RIGHT_NOTEBOOK)]
-    collection = collect_downloads(course, NAME, [archive(tmp_path / "a.zip", files)])
+    files += [(platform_downloads.moodle_path(ALAN, "b.ipynb"), RIGHT_NOTEBOOK)]
+    collection = collect_downloads(course, NAME, [write_archive(tmp_path / "a.zip", files)])
     assert submitted_files(course) == {}
     first, second = reasons_by_path(collection).values()
     assert first == "this is of 02_other: attncourse collect 02_other"
@@ -412,7 +429,7 @@ def test_paths_out_of_the_archive_are_left_out(course, tmp_path):
         f"C:\\{FILE}",
         f"{MOODLE_FOLDER}/../../{FILE}",
     ]
-    zipped = archive(tmp_path / "a.zip", [(path, RIGHT_NOTEBOOK) for path in climbing])
+    zipped = write_archive(tmp_path / "a.zip", [(path, RIGHT_NOTEBOOK) for path in climbing])
     collection = collect_downloads(course, NAME, [zipped])
     assert set(reasons_by_path(collection).values()) == {"its path leads out of the archive"}
     assert len(collection.left) == len(climbing)
@@ -420,20 +437,24 @@ def test_paths_out_of_the_archive_are_left_out(course, tmp_path):
 
 
 def test_archive_bombs_are_reported_before_unpacking(course, tmp_path, monkeypatch):
-    many = packed((f"{n}.txt", b"") for n in range(drops.MAX_FILES_OF_ARCHIVE + 1))
-    deep = packed([("b.zip", packed([("c.zip", packed([(FILE, RIGHT_NOTEBOOK)]))]))])
+    many = zip_bytes((f"{n}.txt", b"") for n in range(drops.MAX_FILES_OF_ARCHIVE + 1))
+    deep = zip_bytes([("b.zip", zip_bytes([("c.zip", zip_bytes([(FILE, RIGHT_NOTEBOOK)]))]))])
     big = bytes(MAX_BYTES_OF_FILE + 10)
-    files = [(platform_downloads.moodle(ADA, FILE), big), ("many.zip", many), ("deep.zip", deep)]
-    files += [
-        (platform_downloads.moodle(ALAN, "a.zip"), packed([(FILE, big)])),
-        (platform_downloads.moodle(GRACE, FILE), RIGHT_NOTEBOOK),
+    files = [
+        (platform_downloads.moodle_path(ADA, FILE), big),
+        ("many.zip", many),
+        ("deep.zip", deep),
     ]
-    zipped = archive(tmp_path / "a.zip", files)
+    files += [
+        (platform_downloads.moodle_path(ALAN, "a.zip"), zip_bytes([(FILE, big)])),
+        (platform_downloads.moodle_path(GRACE, FILE), RIGHT_NOTEBOOK),
+    ]
+    zipped = write_archive(tmp_path / "a.zip", files)
     collection = collect_downloads(course, NAME, [zipped])
     assert [row.student for row in collection.rows] == ["grace-hopper"]
     reason = reasons_by_path(collection)
-    assert "over 100 MB" in reason[platform_downloads.moodle(ADA, FILE)]
-    assert "over 100 MB" in reason[platform_downloads.moodle(ALAN, "a.zip")]
+    assert "over 100 MB" in reason[platform_downloads.moodle_path(ADA, FILE)]
+    assert "over 100 MB" in reason[platform_downloads.moodle_path(ALAN, "a.zip")]
     assert reason["many.zip"] == "an archive of more than 5000 files"
     assert reason["c.zip"] == "an archive in an archive in an archive"
     monkeypatch.setattr(drops, "MAX_FILES", 3)
@@ -445,7 +466,7 @@ def test_archive_bombs_are_reported_before_unpacking(course, tmp_path, monkeypat
 def test_names_in_archives_are_read_in_any_encoding(course, tmp_path, encoding):
     name = "José Müller_5_assignsubmission_file/a.ipynb"
     raw = name.encode(encoding)
-    content = packed([("x" * len(raw), RIGHT_NOTEBOOK)]).replace(b"x" * len(raw), raw)
+    content = zip_bytes([("x" * len(raw), RIGHT_NOTEBOOK)]).replace(b"x" * len(raw), raw)
     (tmp_path / "a.zip").write_bytes(content)
     assert not zipfile.ZipFile(io.BytesIO(content)).infolist()[0].flag_bits & drops.UTF_8
     people = write_roster(tmp_path, "jose,Müller,José,a@x.org")
@@ -490,8 +511,10 @@ def test_rosters_are_read_as_spreadsheets_save_them(encoding, separator, tmp_pat
 def test_times_without_a_zone_stop_before_anything_is_written(course, tmp_path):
     (course / "nbgrader_config.py").write_text("c = get_config()\n")
     times = dict.fromkeys((s.id for s in CLASS), "Monday, 12 October 2026, 11:59 PM")
-    sheet = platform_downloads.worksheet(tmp_path / "w.csv", times)
-    zipped = archive(tmp_path / "a.zip", [(platform_downloads.moodle(ADA, FILE), RIGHT_NOTEBOOK)])
+    sheet = platform_downloads.write_worksheet(tmp_path / "w.csv", times)
+    zipped = write_archive(
+        tmp_path / "a.zip", [(platform_downloads.moodle_path(ADA, FILE), RIGHT_NOTEBOOK)]
+    )
     refuses(
         run("collect", NAME, zipped, "--roster", sheet, cwd=course),
         "Monday, 12 October 2026, 11:59 PM has no time zone",
@@ -501,11 +524,15 @@ def test_times_without_a_zone_stop_before_anything_is_written(course, tmp_path):
 
 
 def test_an_unreadable_time_is_reported_and_the_file_collected(course, tmp_path):
-    sheet = platform_downloads.worksheet(tmp_path / "w.csv", {ADA.id: "Montag, 12. Oktober"})
+    sheet = platform_downloads.write_worksheet(tmp_path / "w.csv", {ADA.id: "Montag, 12. Oktober"})
     collection = collect_downloads(
         course,
         NAME,
-        [archive(tmp_path / "a.zip", [(platform_downloads.moodle(ADA, FILE), RIGHT_NOTEBOOK)])],
+        [
+            write_archive(
+                tmp_path / "a.zip", [(platform_downloads.moodle_path(ADA, FILE), RIGHT_NOTEBOOK)]
+            )
+        ],
         sheet,
     )
     (remark,) = collection.remarks
@@ -514,13 +541,15 @@ def test_an_unreadable_time_is_reported_and_the_file_collected(course, tmp_path)
 
 
 def test_the_command_says_what_went_where_in_eighty_columns(course, tmp_path):
-    files = [(platform_downloads.moodle(s, FILE), notebook_with_comment(s.id)) for s in CLASS[:-2]]
+    files = [
+        (platform_downloads.moodle_path(s, FILE), notebook_with_comment(s.id)) for s in CLASS[:-2]
+    ]
     files += [
-        (platform_downloads.moodle(CLASS[-2], f"{NAME} (1).ipynb"), RIGHT_NOTEBOOK),
+        (platform_downloads.moodle_path(CLASS[-2], f"{NAME} (1).ipynb"), RIGHT_NOTEBOOK),
         ("notes.txt", b"x"),
     ]
-    zipped = archive(tmp_path / "m.zip", files)
-    sheet = platform_downloads.worksheet(
+    zipped = write_archive(tmp_path / "m.zip", files)
+    sheet = platform_downloads.write_worksheet(
         tmp_path / "w.csv", {s.id: "12 October 2026, 11:59 PM" for s in CLASS[1:]}
     )
     command = [sys.executable, "-W", "error", "-m", "attncourse.grading.cli", "collect", NAME]
@@ -545,7 +574,7 @@ def test_the_command_says_what_went_where_in_eighty_columns(course, tmp_path):
 
 def test_a_bad_download_is_refused_in_one_line(course, tmp_path):
     broken = tmp_path / "broken.zip"
-    broken.write_bytes(packed([(FILE, RIGHT_NOTEBOOK)])[:60])
+    broken.write_bytes(zip_bytes([(FILE, RIGHT_NOTEBOOK)])[:60])
     for name, path, message in (
         (NAME, tmp_path / "none.zip", "cannot read .*No such file"),
         (NAME, broken, "is a damaged archive .*download it again"),
@@ -589,7 +618,7 @@ def collect_files(course: Path, files: list[tuple[str, bytes]], *lines: str) -> 
     people = write_roster(
         course, *(lines or ROSTER_LINES), head="id,last_name,first_name,email,lms_user_id"
     )
-    collection = collect_downloads(course, NAME, [archive(course / "d.zip", files)], people)
+    collection = collect_downloads(course, NAME, [write_archive(course / "d.zip", files)], people)
     notebooks = {
         path: data for path, data in submitted_files(course).items() if path.endswith(FILE)
     }
@@ -648,7 +677,7 @@ def test_only_what_a_platform_writes_identifies_a_student(course):
     for file in ("malloryeve_555_9002_123_text.html", late):
         claim = claim_of_path(PurePosixPath(file), NAME)
         assert (claim.number, claim.late) == ("555", False)
-    hidden = packed([(FILE, notebook_with_comment("eve"))])
+    hidden = zip_bytes([(FILE, notebook_with_comment("eve"))])
     assert collect_files(course, [("malloryeve_555_9002_123_text.html", hidden)])[0] == {
         "eve": notebook_with_comment("eve")
     }
@@ -710,8 +739,8 @@ def test_a_path_that_names_two_students_is_left_out(course, path):
     )
     assert collected == {"bob": notebook_with_comment("bob")}
     assert left_out == {path: "its path names ada and eve: call it after its owner alone"}
-    inner = packed([(path.removeprefix("eve/"), notebook_with_comment("eve"))])
-    (course / "eve.zip").write_bytes(packed([("all of it.zip", inner)]))
+    inner = zip_bytes([(path.removeprefix("eve/"), notebook_with_comment("eve"))])
+    (course / "eve.zip").write_bytes(zip_bytes([("all of it.zip", inner)]))
     people = write_roster(course, *ROSTER_LINES, head="id,last_name,first_name,email,lms_user_id")
     assert not any(
         r.student == "ada"
@@ -766,7 +795,7 @@ def test_a_number_counts_only_for_its_own_platform(course):
 )
 def test_an_archive_that_a_platform_names_is_not_opened(course, path):
     adas_paths = [f"lovelaceada_123_99999_{FILE}", ADAS_FILE, f"ada/{NAME}/{FILE}", "ada.ipynb"]
-    files = [(path, packed([(name, notebook_with_comment("x")) for name in adas_paths]))]
+    files = [(path, zip_bytes([(name, notebook_with_comment("x")) for name in adas_paths]))]
     if path.startswith("e/"):
         metadata = "submission_2:\n  :submitters:\n  - :email: z@x.org\n"
         files += [("e/submission_metadata.yml", metadata.encode())]
@@ -785,7 +814,7 @@ def test_a_time_inside_a_nested_archive_is_not_believed(course):
         for day in (12, 11)
     ]
     collected, left_out = collect_files(
-        course, [("stuff.zip", packed(with_time)), ("more.zip", packed(two_attempts))]
+        course, [("stuff.zip", zip_bytes(with_time)), ("more.zip", zip_bytes(two_attempts))]
     )
     assert (collected, left_out) == (
         {"eve": notebook_with_comment("eve"), "bob": notebook_with_comment(12)},
@@ -796,7 +825,7 @@ def test_a_time_inside_a_nested_archive_is_not_believed(course):
 
 def test_damaged_files_of_an_archive_are_left_out(course):
     data = bytearray(
-        packed(
+        zip_bytes(
             [
                 ("ada.ipynb", notebook_with_comment("ada")),
                 (f"bob/{FILE}", notebook_with_comment("bob")),
@@ -812,7 +841,7 @@ def test_damaged_files_of_an_archive_are_left_out(course):
 
 def test_nested_archives_share_one_size_limit(course, monkeypatch):
     archives = [
-        (f"{n}.zip", packed([(f"{who}.ipynb", notebook_with_comment(who))]))
+        (f"{n}.zip", zip_bytes([(f"{who}.ipynb", notebook_with_comment(who))]))
         for n, who in enumerate(("ada", "eve", "bob"))
     ]
     size = len(archives[0][1])
@@ -828,7 +857,7 @@ def test_nested_archives_share_one_size_limit(course, monkeypatch):
 def test_long_hostile_paths_cost_no_time(course):
     names = ["x" + " " * 60_000 + "y.ipynb", "_1" * 30_000 + "\n", "a/" * 30_000 + "b.ipynb"]
     names += ["x" + " " * 900 + "y.ipynb", "_1" * 400 + "\n"]
-    inner = packed([(f"{n}{name}", b"x") for n in range(9) for name in names])
+    inner = zip_bytes([(f"{n}{name}", b"x") for n in range(9) for name in names])
     start = time.process_time()
     _, left_out = collect_files(course, [("all.zip", inner)])
     assert time.process_time() - start < 5
@@ -859,7 +888,7 @@ BAD_DOWNLOADS = {
 
 
 def write_zip_archive(path: Path, files: list) -> None:
-    path.write_bytes(packed(files))
+    path.write_bytes(zip_bytes(files))
 
 
 @pytest.mark.parametrize("file_name", BAD_DOWNLOADS)
@@ -875,14 +904,14 @@ def test_a_file_that_is_no_zip_is_not_taken_for_a_student(course, tmp_path, file
 def test_a_self_extracting_archive_is_read(course, tmp_path):
     path = tmp_path / "a.zip"
     path.write_bytes(
-        b"#!/bin/sh\n" + packed([("ada_1_assignsubmission_file/a.ipynb", RIGHT_NOTEBOOK)])
+        b"#!/bin/sh\n" + zip_bytes([("ada_1_assignsubmission_file/a.ipynb", RIGHT_NOTEBOOK)])
     )
     assert [row.student for row in collect_downloads(course, NAME, [path]).rows] == ["ada"]
 
 
-def test_nothing_is_said_of_grading_in_a_read_only_folder(course, tmp_path):
+def test_an_unwritable_folder_is_reported_on_collecting(course, tmp_path):
     (course / "reports").write_text("in the way")
-    download = archive(
+    download = write_archive(
         tmp_path / "a.zip", [("ada_1_assignsubmission_file/a.ipynb", RIGHT_NOTEBOOK)]
     )
     with pytest.raises(UserError, match=r"cannot write .*journal.lock: [^:;]*$"):
@@ -913,11 +942,12 @@ def write_shifted_roster(folder: Path, turn: int = 1) -> Path:
 
 
 def canvas_download(folder: Path, students=CLASS[:4]) -> Path:
+    """Write a Canvas download with one notebook of each student."""
     files = [
         (f"{s.sortable}_{s.canvas}_9{s.canvas}_{FILE}", notebook_with_comment(s.id))
         for s in students
     ]
-    return archive(folder / "submissions.zip", files)
+    return write_archive(folder / "submissions.zip", files)
 
 
 def test_a_shifted_roster_column_is_refused(course, tmp_path):
@@ -962,7 +992,9 @@ def test_a_student_with_another_name_is_known_by_number(course, tmp_path):
     people = write_roster(
         tmp_path, *(f"{s.id},{s.last},{s.first},,{s.canvas}" for s in CLASS), head=ROSTER_HEAD
     )
-    zipped = archive(tmp_path / "a.zip", [(f"augustaking_{ADA.canvas}_91_{FILE}", RIGHT_NOTEBOOK)])
+    zipped = write_archive(
+        tmp_path / "a.zip", [(f"augustaking_{ADA.canvas}_91_{FILE}", RIGHT_NOTEBOOK)]
+    )
     assert collect_downloads(course, NAME, [zipped], people).left == []
     assert submitted_files(course) == {f"{ADA.id}/{NAME}/{FILE}": RIGHT_NOTEBOOK}
 
@@ -1010,7 +1042,7 @@ def test_a_misspelt_name_adds_no_new_student(course, tmp_path):
     misspelt, unknown = (
         f"{n}_assignsubmission_file_/{FILE}" for n in ("Ada Lovelance_77", "Who Ever_78")
     )
-    zipped = archive(
+    zipped = write_archive(
         tmp_path / "m.zip",
         [(misspelt, notebook_with_comment("near")), (unknown, notebook_with_comment("else"))],
     )

@@ -1,4 +1,4 @@
-"""Grading on a Dask cluster: the same points, whatever happens to a worker."""
+"""Grading on a Dask cluster gives the same points, whatever happens to a worker."""
 
 import json
 import os
@@ -18,44 +18,44 @@ from helpers.small_course import NAME, make_course, small
 pytestmark = pytest.mark.slow
 
 
-def grade(course, *options: str) -> subprocess.CompletedProcess:
+def run_grade(course, *options: str) -> subprocess.CompletedProcess:
     return forked_commands.run("grade", NAME, *options, cwd=course, PYTHONWARNINGS="ignore")
 
 
-def reports(course) -> dict[str, dict]:
+def read_reports(course) -> dict[str, dict]:
     return {
         path.stem: json.loads(path.read_text())
         for path in (course / "reports" / NAME).glob("*.json")
     }
 
 
-def points(report: dict) -> dict[str, float]:
+def points_by_cell(report: dict) -> dict[str, float]:
     return {name: cell["points"] for name, cell in report["cells"].items()}
 
 
-SLOW = "import time\ntime.sleep(0.1)\n"
+SLEEP = "import time\ntime.sleep(0.1)\n"
 
 
 def submissions() -> dict[str, bytes]:
-    """Right, partly right and wrong ones; each takes a moment."""
+    """Return right, partly right and wrong submissions that each take a moment."""
     kinds = [
-        small(add=SLOW + "def add(a, b): return a + b"),
-        small(add=SLOW + "def add(a, b): return 0"),
-        small(add=SLOW, twice="def twice(a): return 3"),
+        small(add=SLEEP + "def add(a, b): return a + b"),
+        small(add=SLEEP + "def add(a, b): return 0"),
+        small(add=SLEEP, twice="def twice(a): return 3"),
     ]
     return {f"s{i:02d}": kinds[i % 3] for i in range(36)}
 
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory) -> dict[str, dict]:
-    """The class's reports without a cluster."""
-    here = make_course(tmp_path_factory.mktemp("here"), **submissions())
-    done = grade(here)
-    assert done.returncode == 0, done.stderr
-    return reports(here)
+    """Return the class's reports without a cluster."""
+    course = make_course(tmp_path_factory.mktemp("here"), **submissions())
+    process = run_grade(course)
+    assert process.returncode == 0, process.stderr
+    return read_reports(course)
 
 
-HALTING = """
+HALTING_DRIVER = """
 from attncourse.grading import cli
 from attncourse.grading.driver.journal import Journal
 
@@ -74,13 +74,13 @@ cli.main()
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_worker_that_goes_on_the_way_changes_no_grade(expected, tmp_path, number):
-    there = make_course(tmp_path / "there", **submissions())
+def test_a_dask_worker_that_ends_changes_no_grade(expected, tmp_path, number):
+    course_folder = make_course(tmp_path / "there", **submissions())
     with cluster(tmp_path, 2) as (address, workers):
-        command = [sys.executable, "-c", HALTING, "grade", NAME, "--dask", address]
+        command = [sys.executable, "-c", HALTING_DRIVER, "grade", NAME, "--dask", address]
         driver = subprocess.Popen(
             command,
-            cwd=there,
+            cwd=course_folder,
             env=ENVIRONMENT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -88,26 +88,28 @@ def test_a_worker_that_goes_on_the_way_changes_no_grade(expected, tmp_path, numb
         )
         assert driver.stdout.readline() == b"some results are there\n"
         os.killpg(workers[0].pid, number)
-        _, said = driver.communicate(b"go on\n")
-        assert driver.returncode == 0, said.decode()
-    found = reports(there)
-    assert found.keys() == expected.keys() == submissions().keys()
-    assert {s: points(r) for s, r in found.items()} == {s: points(r) for s, r in expected.items()}
-    assert {r["status"] for r in found.values()} == {"graded"}
-    keys = [record["key"] for record in records(there)]
+        _, errors = driver.communicate(b"go on\n")
+        assert driver.returncode == 0, errors.decode()
+    reports_with_cluster = read_reports(course_folder)
+    assert reports_with_cluster.keys() == expected.keys() == submissions().keys()
+    assert {s: points_by_cell(r) for s, r in reports_with_cluster.items()} == {
+        s: points_by_cell(r) for s, r in expected.items()
+    }
+    assert {r["status"] for r in reports_with_cluster.values()} == {"graded"}
+    keys = [record["key"] for record in records(course_folder)]
     assert len(set(keys)) == len(keys) == 36
 
 
-def test_a_cluster_that_is_not_there_is_one_line(tmp_path):
+def test_an_absent_scheduler_is_reported_in_one_line(tmp_path):
     course = make_course(tmp_path, ada=small())
-    done = grade(course, "--dask", "tcp://127.0.0.1:9")
-    assert done.returncode == 2
-    (line,) = done.stderr.strip().splitlines()
+    process = run_grade(course, "--dask", "tcp://127.0.0.1:9")
+    assert process.returncode == 2
+    (line,) = process.stderr.strip().splitlines()
     assert "no Dask scheduler answers at tcp://127.0.0.1:9" in line
     assert "dask scheduler" in line
 
 
-def test_a_scheduler_without_workers_is_one_line(tmp_path):
+def test_a_scheduler_without_workers_is_reported(tmp_path):
     with (
         cluster(tmp_path, 0) as (address, _),
         pytest.raises(UserError, match="has no workers"),

@@ -37,6 +37,7 @@ from helpers.small_course import NAME, hand_in, make_course, released, small
 
 
 def make_class(folder: Path, number: int = 3) -> Path:
+    """Make a course whose submissions differ in length, and so in points."""
     return make_course(folder, **{f"s{n}": small() + b" " * n for n in range(number)})
 
 
@@ -384,9 +385,9 @@ def test_the_hand_in_time_is_kept(tmp_path, marker):
 
 def test_only_changed_answers_are_scored_again(tmp_path, marker):
     make_class(tmp_path, 2)
-    gradebook_url = find_gradebook(tmp_path)
+    course_gradebook = find_gradebook(tmp_path)
     grade(tmp_path)
-    with open_gradebook(gradebook_url) as gradebook:  # as the formgrader does
+    with open_gradebook(course_gradebook) as gradebook:  # as the formgrader does
         for student in ("s0", "s1"):
             row = gradebook.find_grade("points_add", NAME, NAME, student)
             row.manual_score, row.needs_manual_grade = 1.5, False

@@ -389,6 +389,7 @@ def test_the_class_table_shows_who_was_late(course, marker, capsys):
 
 @pytest.fixture
 def late_course(tmp_path) -> Path:
+    """Make a graded course in which ada and cy were late, and bob and cy have an extension."""
     reports = [make_report("ada", 2, 1, 4), make_report("bob", 2, 1, 4), make_report("cy", 2, 1, 4)]
     write_gradebook(tmp_path, reports, late={"ada": 1.5})
     (tmp_path / "solutions" / NAME).mkdir(parents=True)
@@ -471,8 +472,8 @@ def test_extend_gives_more_time_and_says_until_when(course):
 
 
 def test_extend_suggests_ids_for_a_name(course):
-    gradebook_url = find_gradebook(course)
-    with open_gradebook(gradebook_url) as gradebook:
+    course_gradebook = find_gradebook(course)
+    with open_gradebook(course_gradebook) as gradebook:
         for student in ("s11", "s12"):
             gradebook.add_student(student, first_name="Anna", last_name="Schmidt")
         gradebook.add_student("s13", email="bo@uni.example")
@@ -482,7 +483,7 @@ def test_extend_suggests_ids_for_a_name(course):
         "bo@uni.example": "s13",
     }.items():
         with pytest.raises(UserError, match=rf"did you mean {suggestion}\?"):
-            grant_extension(gradebook_url, name, NAME, 1)
+            grant_extension(course_gradebook, name, NAME, 1)
 
 
 def test_extend_writes_one_day_in_the_singular(course):
@@ -494,11 +495,11 @@ def test_extend_writes_one_day_in_the_singular(course):
 def test_a_due_date_of_an_unknown_assignment_is_refused(course):
     settings = course / "nbgrader_config.py"
     settings.write_text(CONFIG.replace("01_small", "01_smal"))
-    gradebook_url = find_gradebook(course)
+    course_gradebook = find_gradebook(course)
     for command in (
-        lambda: record_assignment(gradebook_url, NAME),
+        lambda: record_assignment(course_gradebook, NAME),
         lambda: release_assignment(course, NAME),
-        lambda: grant_extension(gradebook_url, "days", NAME, 2),
+        lambda: grant_extension(course_gradebook, "days", NAME, 2),
     ):
         with pytest.raises(UserError, match=r"c.Assignments.due: .* 01_smal; did you mean 01_sm"):
             command()

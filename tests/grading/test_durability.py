@@ -1,4 +1,4 @@
-"""A run that ends early is gone on with by the next: nothing lost, nothing graded twice."""
+"""After a killed run the next completes the class: nothing is lost or graded twice."""
 
 import json
 import os
@@ -23,11 +23,11 @@ from helpers.journal_records import journal_of, number_of_results, records
 from helpers.small_course import NAME, STUB, make_course, small
 
 STUDENTS = 40
-TIME = 120.0  # seconds after which something hangs
+MAX_SECONDS = 120.0  # seconds after which something hangs
 
-# Starts drivers, one after the other, without importing everything for each. It writes a driver's
+# Starts drivers, one after the other, by forking, since imports take longest. It writes a driver's
 # process id when it has started and its exit status when it has ended.
-NURSERY = f"""
+LAUNCHER_SCRIPT = f"""
 import os, sys, tempfile
 import nbgrader.api, nbgrader.preprocessors, alembic.script, rich.progress, psutil
 from attncourse.grading import cli
@@ -52,15 +52,15 @@ for line in sys.stdin:
 """
 
 
-class Nursery:
-    """Starts drivers and, at some moment, kills them."""
+class DriverLauncher:
+    """Starts drivers, and kills them when a condition holds."""
 
     def __init__(self, folder: Path) -> None:
         require_nbgrader()
         self.folder = folder
-        self.met: set[int] = set()  # lanes whose driver was killed
+        self.lanes_seen: set[int] = set()  # lanes whose driver was killed
         self.process = subprocess.Popen(
-            [sys.executable, "-c", NURSERY],
+            [sys.executable, "-c", LAUNCHER_SCRIPT],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -68,35 +68,35 @@ class Nursery:
         )
 
     def drive(self, course: Path, until: Callable[[], bool], batch: int = 500) -> int:
-        """A driver's exit status; it is killed as soon as ``until`` holds."""
+        """Start a driver, kill it as soon as ``until`` holds, and return its exit status."""
         self.process.stdin.write(f"{course}|{batch}\n")
         self.process.stdin.flush()
         driver = int(self.process.stdout.readline())
-        started = time.monotonic()
-        family: set[int] = set()
-        while is_running(driver) and time.monotonic() - started < TIME:
+        start = time.monotonic()
+        lanes: set[int] = set()
+        while is_running(driver) and time.monotonic() - start < MAX_SECONDS:
             if until():
-                family = lanes_of(driver)
-                self.met |= family
+                lanes = lanes_of(driver)
+                self.lanes_seen |= lanes
                 os.kill(driver, signal.SIGKILL)
                 break
             time.sleep(0.0005)
         status = int(self.process.stdout.readline())
-        assert wait_for(lambda: not any(is_running(pid) for pid in family)), "a lane lives on"
+        assert wait_for(lambda: not any(is_running(pid) for pid in lanes)), "a lane lives on"
         assert wait_for(lambda: not os.listdir(self.folder)), list(self.folder.rglob("*"))
         return status
 
     def close(self) -> None:
         self.process.stdin.close()
         self.process.stdout.close()
-        self.process.wait(TIME)
+        self.process.wait(MAX_SECONDS)
 
 
 @pytest.fixture(scope="module")
-def nursery(tmp_path_factory) -> Iterator[Nursery]:
-    made = Nursery(tmp_path_factory.mktemp("lanes"))
-    yield made
-    made.close()
+def launcher(tmp_path_factory) -> Iterator[DriverLauncher]:
+    started = DriverLauncher(tmp_path_factory.mktemp("lanes"))
+    yield started
+    started.close()
 
 
 def is_running(pid: int) -> bool:
@@ -106,7 +106,8 @@ def is_running(pid: int) -> bool:
         return False
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = TIME) -> bool:
+def wait_for(condition: Callable[[], bool], seconds: float = MAX_SECONDS) -> bool:
+    """Return True once the condition holds, False if it does not within this time."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
@@ -115,8 +116,8 @@ def wait_for(condition: Callable[[], bool], seconds: float = TIME) -> bool:
     return True
 
 
-def after(seconds: float) -> Callable[[], bool]:
-    """Holds from that time after it is asked first."""
+def condition_after(seconds: float) -> Callable[[], bool]:
+    """Return a condition that holds from this time after its first call."""
     since: list[float] = []
 
     def reached() -> bool:
@@ -126,8 +127,8 @@ def after(seconds: float) -> Callable[[], bool]:
     return reached
 
 
-def large_class(folder: Path) -> dict[str, float]:
-    """A course with a class of forty; their points."""
+def make_large_class(folder: Path) -> dict[str, float]:
+    """Make a course with a class of forty, and return their points."""
     points, answers = {}, {}
     for n in range(STUDENTS):
         kind = n % 4
@@ -144,12 +145,12 @@ def large_class(folder: Path) -> dict[str, float]:
     return points
 
 
-def run(course: Path, *options: str, **more: str) -> subprocess.CompletedProcess:
+def run_grade(course: Path, *options: str, **more: str) -> subprocess.CompletedProcess:
     return forked_commands.run("grade", NAME, *options, cwd=course, **more)
 
 
-def scores(course: Path) -> dict[str, float]:
-    """Each student's points in the gradebook."""
+def points_in_gradebook(course: Path) -> dict[str, float]:
+    """Return each student's points in the gradebook."""
     query = (
         "select s.student_id, sum(g.auto_score), count(*) from submitted_assignment s "
         "join submitted_notebook n on n.assignment_id = s.id "
@@ -163,11 +164,11 @@ def scores(course: Path) -> dict[str, float]:
 
 
 def assert_complete(course: Path, points: dict[str, float]) -> None:
-    """The gradebook, the journal, the reports and the notebooks hold the class, each once."""
-    assert scores(course) == points
-    found = records(course)
-    assert Counter(record["student"] for record in found) == Counter(dict.fromkeys(points, 1))
-    assert len({record["key"] for record in found}) == len(points)
+    """Assert that gradebook, journal, reports and notebooks hold each student once."""
+    assert points_in_gradebook(course) == points
+    results = records(course)
+    assert Counter(record["student"] for record in results) == Counter(dict.fromkeys(points, 1))
+    assert len({record["key"] for record in results}) == len(points)
     reports = {
         p.stem: json.loads(p.read_text()) for p in (course / "reports" / NAME).glob("*.json")
     }
@@ -179,17 +180,19 @@ def assert_complete(course: Path, points: dict[str, float]) -> None:
     notebooks = list((course / "autograded").glob(f"*/{NAME}/{NAME}.ipynb"))
     assert {path.parent.parent.name for path in notebooks} == set(points)
     assert all(json.loads(path.read_text())["cells"] for path in notebooks)
-    ends = ("-journal", "-wal", "-shm")
-    left = [p for p in course.rglob("*") if p.name.startswith(".") or p.name.endswith(ends)]
-    assert left == []
+    suffixes = ("-journal", "-wal", "-shm")
+    leftover_files = [
+        p for p in course.rglob("*") if p.name.startswith(".") or p.name.endswith(suffixes)
+    ]
+    assert leftover_files == []
     assert {p.name for p in course.iterdir()} == {
         *("solutions", "exercises", "submitted"),
         *("autograded", "reports", "gradebook.db"),
     }
 
 
-def assert_whole(course: Path) -> None:
-    """What a killed driver leaves is there as a whole, or not at all."""
+def assert_no_partial_files(course: Path) -> None:
+    """Assert that each file of a killed driver is complete or absent."""
     for path in (*course.glob("reports/*/*.json"), *course.glob("autograded/*/*/*.ipynb")):
         if not path.name.startswith("."):
             assert json.loads(path.read_text()), path
@@ -204,16 +207,16 @@ def assert_whole(course: Path) -> None:
             assert connection.execute(query).fetchone() == (0,)
 
 
-# --- kill -9 --------------------------------------------------------------------------------------
+# --- kill -9 ------------------------------------------------------------------------------------
 
 
 def test_a_lane_leaves_no_folder_of_a_busy_zygote(tmp_path):
-    """It ends as if the driver had just been killed."""
+    """The lane ends itself as if its driver had just been killed, while its zygote writes files."""
     folder, (lifeline, driver) = tmp_path / "lane", os.pipe()
     zygote = os.fork()
     if zygote == 0:
         os.close(driver)
-        end = time.monotonic() + TIME
+        end = time.monotonic() + MAX_SECONDS
         while time.monotonic() < end:
             with suppress(OSError):
                 (folder / "view" / str(random.randrange(99))).mkdir(parents=True)
@@ -230,31 +233,32 @@ def test_a_lane_leaves_no_folder_of_a_busy_zygote(tmp_path):
 
 
 @pytest.mark.slow
-def test_killed_at_any_moment_the_next_run_completes_the_class(nursery, tmp_path, record_property):
-    dice = random.Random(3)
-    kills, met = 0, []
+def test_killed_at_any_moment_the_next_run_completes_the_class(launcher, tmp_path, record_property):
+    generator = random.Random(3)
+    kills, numbers_of_results = 0, []
     for number, batch in enumerate((500, 7, 1)):
         course = tmp_path / f"course-{number}"
-        points = large_class(course)
-        moments = [after(dice.uniform(0, 0.3))]
-        for count in sorted(dice.sample(range(1, STUDENTS), 4)):
-            moments.append(some_time_after(course, count, dice.uniform(0, 0.03)))
+        points = make_large_class(course)
+        moments = [condition_after(generator.uniform(0, 0.3))]
+        for count in sorted(generator.sample(range(1, STUDENTS), 4)):
+            moments.append(condition_after_results(course, count, generator.uniform(0, 0.03)))
         for until in moments:
-            kills += nursery.drive(course, until, batch) == -signal.SIGKILL
-            met.append(number_of_results(course))
-            assert_whole(course)
-        assert nursery.drive(course, lambda: False, batch) == 0
+            kills += launcher.drive(course, until, batch) == -signal.SIGKILL
+            numbers_of_results.append(number_of_results(course))
+            assert_no_partial_files(course)
+        assert launcher.drive(course, lambda: False, batch) == 0
         assert_complete(course, points)
     record_property(
-        "summary", f"kill -9 at random moments: {kills}, with {met} results in the journal"
+        "summary",
+        f"kill -9 at random moments: {kills}, with {numbers_of_results} results in the journal",
     )
     assert kills >= 12
-    assert len(set(met)) >= 8
-    assert len(nursery.met) >= 12, "of most drivers that were killed a lane was met"
+    assert len(set(numbers_of_results)) >= 8
+    assert len(launcher.lanes_seen) >= 12, "of most drivers that were killed a lane was met"
 
 
-def some_time_after(course: Path, count: int, seconds: float) -> Callable[[], bool]:
-    """Holds from that time after there are so many results."""
+def condition_after_results(course: Path, count: int, seconds: float) -> Callable[[], bool]:
+    """Return a condition that holds from this time after there are ``count`` results."""
     since: list[float] = []
 
     def reached() -> bool:
@@ -266,8 +270,8 @@ def some_time_after(course: Path, count: int, seconds: float) -> Callable[[], bo
 
 
 @pytest.mark.slow
-def test_after_a_kill_the_next_run_completes_the_class(nursery, tmp_path, record_property):
-    points = large_class(tmp_path)
+def test_after_a_kill_the_next_run_completes_the_class(launcher, tmp_path, record_property):
+    points = make_large_class(tmp_path)
     reports, autograded = tmp_path / "reports" / NAME, tmp_path / "autograded"
     moments = {
         "the first gradebook": lambda: (tmp_path / ".gradebook.db.new").exists(),
@@ -277,38 +281,38 @@ def test_after_a_kill_the_next_run_completes_the_class(nursery, tmp_path, record
         "half of the notebooks": lambda: (autograded / "s20").exists(),
         "the last report": lambda: (reports / "s39.json").exists(),
         "the transaction": lambda: (tmp_path / "gradebook.db-journal").exists(),
-        "the transaction, later": lambda: size(tmp_path / "gradebook.db-journal") > 4096,
+        "the transaction, later": lambda: size_or_zero(tmp_path / "gradebook.db-journal") > 4096,
         "a notebook being written": lambda: any(autograded.glob(f"*/{NAME}/.*.new")),
     }
     killed = []
-    for what, until in moments.items():
-        if nursery.drive(tmp_path, until) == -signal.SIGKILL:
-            killed.append(what)
-        assert_whole(tmp_path)
-    done = run(tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
+    for moment, until in moments.items():
+        if launcher.drive(tmp_path, until) == -signal.SIGKILL:
+            killed.append(moment)
+        assert_no_partial_files(tmp_path)
+    process = run_grade(tmp_path)
+    assert (process.returncode, process.stderr) == (0, "")
     assert_complete(tmp_path, points)
     record_property("summary", f"kill -9 while writing: {len(killed)} ({', '.join(killed)})")
     assert len(killed) >= 6
 
 
-def size(path: Path) -> int:
+def size_or_zero(path: Path) -> int:
     try:
         return path.stat().st_size
     except OSError:
         return 0
 
 
-def test_a_second_driver_is_refused_and_the_first_goes_on(nursery, tmp_path):
+def test_a_second_driver_is_refused_and_the_first_goes_on(launcher, tmp_path):
     make_course(tmp_path, ada=small(add="import time\ntime.sleep(3)"))
-    refused = []
+    second_runs = []
 
-    def meanwhile() -> bool:
-        if journal_of(tmp_path).exists() and not refused:
-            refused.append(run(tmp_path))
+    def start_second_driver() -> bool:
+        if journal_of(tmp_path).exists() and not second_runs:
+            second_runs.append(run_grade(tmp_path))
         return False
 
-    assert nursery.drive(tmp_path, meanwhile) == 0
-    assert refused[0].returncode == 2
-    assert "is being graded already, by process" in refused[0].stderr
-    assert scores(tmp_path) == {"ada": 4}
+    assert launcher.drive(tmp_path, start_second_driver) == 0
+    assert second_runs[0].returncode == 2
+    assert "is being graded already, by process" in second_runs[0].stderr
+    assert points_in_gradebook(tmp_path) == {"ada": 4}

@@ -1,4 +1,4 @@
-"""The package where there is no Linux: what a student calls works; what cannot be done says so."""
+"""Without Linux a student's commands work, and the others say that they need it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from attncourse.pretrained import model
 from helpers.dedented_text import dedented
 from helpers.other_systems import COMMANDS, run_commands, run_elsewhere
 
-# All but what runs only within the jail, and nbgrader's side, which has nbgrader's own needs.
-IMPORT_ALL = """
+# Imports all modules but those of the jail and those that need nbgrader.
+IMPORT_ALL_MODULES = """
 import attncourse, importlib, pkgutil
 LINUX = ("grading.jail.", "grading.judge.worker.zygote")
 NBGRADER = ("grading.nbgrader", "grading.feedback")
@@ -25,7 +25,7 @@ for found in pkgutil.walk_packages(attncourse.__path__, "attncourse."):
     if not found.name.removeprefix("attncourse.").startswith(LINUX + NBGRADER):
         importlib.import_module(found.name)
 """
-ENDLESS = """
+ENDLESS_ANSWERS = """
 import threading
 import torch
 from attncourse.support.alarm import within
@@ -59,8 +59,8 @@ verdict = examine("gpt.generate", waits, explain=False)
 print("restart the kernel" in str(verdict), is_slowed_down())
 """
 
-# The book's server, asked by a thread that then sends what Ctrl-C does.
-SERVE = """
+# Starts the book's server, and a thread that fetches from it and then interrupts as Ctrl-C does.
+SERVE_BOOK = """
 import _thread, mimetypes, signal, sys, threading, urllib.request
 from attncourse.grading import cli, serve
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
@@ -86,8 +86,8 @@ try:
 except SystemExit as end:
     print("status", end.code, Asked.allow_reuse_address)
 """
-# The pip that fetches is the machine's own, of Linux.
-MODEL = """
+# Fetches with this machine's own pip, which is Linux's.
+FETCH_MODEL = """
 import hashlib, os, sys
 from pathlib import Path
 from attncourse.pretrained import model
@@ -108,13 +108,13 @@ for again in range(3):
 """
 
 
-def solved(name: str, source: str) -> dict:
-    about = {"grade": False, "grade_id": name, "locked": False, "schema_version": 3}
-    nbgrader = {"nbgrader": about | {"solution": True, "task": False}}
-    return cell(source) | {"metadata": nbgrader}
+def answer_cell(name: str, source: str) -> dict:
+    metadata = {"grade": False, "grade_id": name, "locked": False, "schema_version": 3}
+    nbgrader = {"nbgrader": metadata | {"solution": True, "task": False}}
+    return code_cell(source) | {"metadata": nbgrader}
 
 
-def cell(source: str) -> dict:
+def code_cell(source: str) -> dict:
     return {"cell_type": "code", "metadata": {}, "outputs": [], "source": source}
 
 
@@ -127,9 +127,9 @@ def write_notebook(path, cells: list[dict]) -> None:
 def folder(tmp_path):
     """A student's folder on another system: one right answer, one endless, one absent."""
     cells = [
-        cell("#@title Install\nraise SystemExit('nobody installs anything')"),
-        cell("import torch"),
-        solved(
+        code_cell("#@title Install\nraise SystemExit('nobody installs anything')"),
+        code_cell("import torch"),
+        answer_cell(
             "project",
             dedented("""
                 def project(x, weight):
@@ -137,36 +137,36 @@ def folder(tmp_path):
                     return x @ weight
             """),
         ),
-        solved("attention_scores", "def attention_scores(*args):\n    while True: pass"),
-        cell("1 / 0"),
+        answer_cell("attention_scores", "def attention_scores(*args):\n    while True: pass"),
+        code_cell("1 / 0"),
     ]
     write_notebook(tmp_path / "05_kqv.ipynb", cells)
     return tmp_path
 
 
 @pytest.mark.slow
-def test_the_package_is_imported_without_what_only_linux_has(tmp_path):
-    """Some seconds: it imports every module and its libraries once more."""
-    first = (*COMMANDS, "sklearn", "IPython.display", "ctypes.util")
-    done = run_elsewhere("win32", IMPORT_ALL, tmp_path, first)
-    assert done.returncode == 0, done.stderr[-2000:]
+def test_the_package_is_imported_without_linux_modules(tmp_path):
+    """It imports every module and its libraries once more, which takes some seconds."""
+    modules_first = (*COMMANDS, "sklearn", "IPython.display", "ctypes.util")
+    process = run_elsewhere("win32", IMPORT_ALL_MODULES, tmp_path, modules_first)
+    assert process.returncode == 0, process.stderr[-2000:]
 
 
 @pytest.mark.slow
-def test_an_endless_answer_is_ended_where_no_alarm_rings(tmp_path):
-    """Three such, then a right one, which meets no thread of theirs, and one that waits."""
-    done = run_elsewhere("win32", ENDLESS, tmp_path)
+def test_an_endless_answer_ends_without_alarm_signals(tmp_path):
+    """Three endless answers leave no thread that a right one would meet; one more only waits."""
+    process = run_elsewhere("win32", ENDLESS_ANSWERS, tmp_path)
     ended = ["True False", "0"]
-    lines = done.stdout.splitlines()
-    assert lines[:6] == 3 * ended, done.stdout + done.stderr
+    lines = process.stdout.splitlines()
+    assert lines[:6] == 3 * ended, process.stdout + process.stderr
     assert lines[6].startswith("? gpt.perplexity: ")  # the console has no ✓
     assert lines[-2:] == ["True", "True False"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("system", "name"), [("win32", "Windows"), ("darwin", "macOS")])
-def test_what_a_student_calls_works(system, name, folder):
-    """Half a minute, for each command judges an endless answer."""
+def test_a_students_commands_work_without_linux(system, name, folder):
+    """Each command judges an endless answer, which takes half a minute."""
     commands = [
         ["--version"],
         ["check", "05_kqv.ipynb"],
@@ -177,24 +177,24 @@ def test_what_a_student_calls_works(system, name, folder):
         ["grade", "05_kqv"],
     ]
     commands = commands if system == "win32" else commands[:2]
-    done = run_commands(system, commands, folder)
-    assert "Traceback" not in done.stderr
-    statuses = [line for line in done.stdout.splitlines() if line.startswith("status")]
-    assert statuses == [f"status {s}" for s in (0, 1, 0, 0, 0, 2, 2)][: len(commands)], done
-    for said in (
+    process = run_commands(system, commands, folder)
+    assert "Traceback" not in process.stderr
+    statuses = [line for line in process.stdout.splitlines() if line.startswith("status")]
+    assert statuses == [f"status {s}" for s in (0, 1, 0, 0, 0, 2, 2)][: len(commands)], process
+    for text in (
         "kqv.project: 7 of 7 points",
         "kqv.attention_scores: 0 of 8 points",
         "did not return in time",
         "nothing is called AttentionHead",
         f"{name} has no jail as Linux has: your notebook ran without one, as in Jupyter",
     ):
-        assert said in done.stdout
+        assert text in process.stdout
     if system == "win32":
         number = len(index()) + len(question_points())
-        assert f"1 of {number} exercises done, 1 tried" in done.stdout
-        assert "1 of 4 parts are yours, in mine" in done.stdout
-        assert "recall runs, with 3 of ours" in done.stdout
-        assert "there is no file C:\\Users\\Zoë\\05_kqv.ipynb: name your notebook" in done.stderr
+        assert f"1 of {number} exercises done, 1 tried" in process.stdout
+        assert "1 of 4 parts are yours, in mine" in process.stdout
+        assert "recall runs, with 3 of ours" in process.stdout
+        assert "there is no file C:\\Users\\Zoë\\05_kqv.ipynb: name your notebook" in process.stderr
         assert (folder / "mine" / "kqv.py").read_text(encoding="utf-8").count("äöü ✓") == 1
 
 
@@ -205,9 +205,9 @@ def test_the_book_is_served_and_ctrl_c_ends_it(system, tmp_path):
     (tmp_path / "book" / "index.html").write_text("<h1>Attention</h1>", encoding="utf-8")
     (tmp_path / "book" / "Zoë.js").write_text("let it = 'happy';", encoding="utf-8")
     (tmp_path / "secret.txt").write_text("not part of the book", encoding="utf-8")
-    done = run_elsewhere(system, SERVE, tmp_path, COMMANDS)
-    assert done.stderr == ""
-    assert done.stdout.splitlines()[1:] == [
+    process = run_elsewhere(system, SERVE_BOOK, tmp_path, COMMANDS)
+    assert process.stderr == ""
+    assert process.stdout.splitlines()[1:] == [
         "text/html <h1>Attention</h1>",
         "text/javascript let it = 'happy';",
         "404",
@@ -218,7 +218,7 @@ def test_the_book_is_served_and_ctrl_c_ends_it(system, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("system", ["win32", "darwin"])
-def test_the_model_is_fetched_once_a_cut_one_is_named(system, tmp_path, monkeypatch):
+def test_the_model_is_fetched_once_and_a_cut_file_named(system, tmp_path, monkeypatch):
     write_model_wheel(tmp_path)
     cache = tmp_path / "Zoë's cache"
     for name, value in {
@@ -229,11 +229,11 @@ def test_the_model_is_fetched_once_a_cut_one_is_named(system, tmp_path, monkeypa
     }.items():
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("ATTNCOURSE_MODEL", raising=False)
-    done = run_elsewhere(system, MODEL, tmp_path, (*COMMANDS, "filelock"))
-    there = f"{model.ABOUT}: {cache / model.FILE.name}"
-    assert done.stdout.splitlines() == [there, "status 0", there, "status 0", "status 2"], done
-    assert "is cut off (it has 3 bytes" in done.stderr
-    assert "Traceback" not in done.stderr
+    process = run_elsewhere(system, FETCH_MODEL, tmp_path, (*COMMANDS, "filelock"))
+    line = f"{model.ABOUT}: {cache / model.FILE.name}"
+    assert process.stdout.splitlines() == [line, "status 0", line, "status 0", "status 2"], process
+    assert "is cut off (it has 3 bytes" in process.stderr
+    assert "Traceback" not in process.stderr
 
 
 def write_model_wheel(folder) -> None:
@@ -248,7 +248,7 @@ def write_model_wheel(folder) -> None:
     (folder / model.FILE.name).write_bytes(b"GGUF, as it were")
 
 
-def test_a_class_is_graded_on_linux_alone(monkeypatch):
+def test_a_class_is_graded_only_on_linux(monkeypatch):
     monkeypatch.setattr(sys, "platform", "darwin")
     with pytest.raises(UserError) as problem:
         machine.require_linux()

@@ -197,6 +197,7 @@ ALL_CELLS = (READ_ONLY_CELL, ADD_ANSWER, WRITTEN_ANSWER, PLOT_ANSWER, TASK, *TES
 
 
 def report_of(task: Assignment, points: float = 0.0, **more) -> Report:
+    """Return a graded report with at most this many points in each test."""
     cells = {g: CellResult(min(points, c.points), c.points, "") for g, c in task.graded.items()}
     return Report("student", NAME, "graded", cells, **more)
 

@@ -1,4 +1,4 @@
-"""One room opens, reads and writes nbgrader's database."""
+"""Only one room opens, reads and writes nbgrader's database."""
 
 import ast
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from helpers.project import ROOT
 GRADING = ROOT / "attncourse" / "grading"
 DATABASES = ("sqlalchemy", "sqlite3", "nbgrader.api")
 # The journal is a database of its own.
-ELSEWHERE = {"driver/journal.py": {"sqlite3"}}
+ALLOWED_IMPORTS = {"driver/journal.py": {"sqlite3"}}
 
 
 def imports_in(path: Path) -> Iterator[str]:
@@ -27,7 +27,7 @@ def imports_in(path: Path) -> Iterator[str]:
 
 
 def databases_in(path: Path) -> set[str]:
-    """The databases' modules that a file imports."""
+    """Return the database modules that a file imports."""
     return {
         database
         for module in imports_in(path)
@@ -36,22 +36,22 @@ def databases_in(path: Path) -> set[str]:
     }
 
 
-def test_no_other_room_imports_what_opens_a_database():
-    found = {}
+def test_no_other_room_imports_a_database_module():
+    databases_by_file = {}
     for path in GRADING.rglob("*.py"):
-        place = path.relative_to(GRADING)
-        databases = databases_in(path) - ELSEWHERE.get(place.as_posix(), set())
-        if databases and place.parts[0] != "gradebook":
-            found[place.as_posix()] = databases
-    assert found == {}
+        relative_path = path.relative_to(GRADING)
+        databases = databases_in(path) - ALLOWED_IMPORTS.get(relative_path.as_posix(), set())
+        if databases and relative_path.parts[0] != "gradebook":
+            databases_by_file[relative_path.as_posix()] = databases
+    assert databases_by_file == {}
     assert databases_in(GRADING / "gradebook" / "connection.py") == set(DATABASES)
 
 
 @pytest.mark.parametrize("table", tables.METADATA.sorted_tables, ids=lambda table: table.name)
-def test_the_tables_that_are_read_are_nbgraders(table):
+def test_our_tables_have_nbgraders_columns_and_types(table):
     require_nbgrader()
     from nbgrader.api import Base
 
-    theirs = Base.metadata.tables[table.name].columns
-    kinds = {column.name: type(column.type) for column in table.columns}
-    assert kinds == {name: type(theirs[name].type) for name in kinds}
+    nbgrader_columns = Base.metadata.tables[table.name].columns
+    types = {column.name: type(column.type) for column in table.columns}
+    assert types == {name: type(nbgrader_columns[name].type) for name in types}

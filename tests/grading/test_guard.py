@@ -1,4 +1,4 @@
-"""Tests in the checker: they keep what is theirs, and take no comparison of nothing for one."""
+"""Tests in the checker keep their own values, and a comparison of nothing fails."""
 
 import numpy as np
 import pytest
@@ -8,9 +8,9 @@ from attncourse.grading.judge.guard import compile_cell, guard_functions
 from helpers.dedented_text import dedented
 from helpers.judged_cells import judge_answer, passes_all
 
-# --- what a submission changes in place -----------------------------------------------------------
+# --- what a submission changes in place ---------------------------------------------------------
 
-DESTROYS = """
+ZEROING_ANSWER = """
 def f(x, weight):
     x *= 0
     weight *= 0
@@ -19,14 +19,16 @@ def f(x, weight):
 
 
 @pytest.mark.parametrize(
-    "made", ["np.ones((2, 3)), np.ones((3, 4))", "torch.ones(2, 3), torch.ones(3, 4)"]
+    "arguments", ["np.ones((2, 3)), np.ones((3, 4))", "torch.ones(2, 3), torch.ones(3, 4)"]
 )
-def test_changing_arguments_makes_no_test_true(made):
-    test = f"x, weight = {made}\nout = f(x, weight)\nassert (out == x @ weight).all()"
-    assert judge_answer(DESTROYS, test) == ["AssertionError"]
-    same = f"x, weight = {made}\nassert (f(x, weight) == x @ weight).all()"
-    assert judge_answer(DESTROYS, same) == ["AssertionError"]
-    assert passes_all(DESTROYS, f"x, weight = {made}\nf(x, weight)\nassert (x == 0).all()")
+def test_changing_arguments_makes_no_test_true(arguments):
+    test = f"x, weight = {arguments}\nout = f(x, weight)\nassert (out == x @ weight).all()"
+    assert judge_answer(ZEROING_ANSWER, test) == ["AssertionError"]
+    test_in_one_line = f"x, weight = {arguments}\nassert (f(x, weight) == x @ weight).all()"
+    assert judge_answer(ZEROING_ANSWER, test_in_one_line) == ["AssertionError"]
+    assert passes_all(
+        ZEROING_ANSWER, f"x, weight = {arguments}\nf(x, weight)\nassert (x == 0).all()"
+    )
 
 
 @pytest.mark.parametrize(
@@ -40,12 +42,12 @@ def test_changing_arguments_makes_no_test_true(made):
         "return np.broadcast_to(np.float64(7), x.shape)",
     ],
 )
-def test_what_is_changed_and_returned_is_the_submissions_own(attack):
+def test_a_changed_and_returned_argument_is_a_copy(attack):
     test = "x = np.ones((2, 3))\nout = f(x)\nassert (out == 7).all() and (x == 1).all()"
     assert passes_all(f"def f(x):\n    {attack}", test)
 
 
-def test_shared_arrays_and_lists_of_arrays_stay_as_they_were():
+def test_shared_arrays_and_lists_of_arrays_stay_unchanged():
     answer = dedented("""
         def f(a, b):
             a[...] = 5
@@ -68,7 +70,7 @@ def test_shared_arrays_and_lists_of_arrays_stay_as_they_were():
     )
 
 
-def test_a_tensor_stays_whatever_is_done_to_it():
+def test_a_tests_tensor_stays_unchanged():
     changes = (
         "x.resize_(0)",
         "x.data = x.new_zeros(0)",
@@ -85,7 +87,7 @@ def test_a_tensor_stays_whatever_is_done_to_it():
         )
 
 
-def test_what_was_loaded_into_a_module_stays_the_tests():
+def test_weights_loaded_into_a_module_stay_the_tests():
     answer = dedented("""
         class Layer(nn.Linear):
             def forward(self, x):
@@ -99,7 +101,7 @@ def test_what_was_loaded_into_a_module_stays_the_tests():
         assert passes_all(answer, test + "assert not out.any() and W.all() and x.all()")
 
 
-def test_submitted_names_do_not_disarm_a_comparison():
+def test_submitted_names_do_not_disable_a_comparison():
     answer = dedented("""
         expected = out = x = 1
         def f():
@@ -110,7 +112,7 @@ def test_submitted_names_do_not_disarm_a_comparison():
     assert all(judge_answer(answer, *tests, defines=("f",)))
 
 
-def test_a_test_asks_for_changes():
+def test_a_test_can_ask_for_changes_in_place():
     answer = dedented("""
         def fill(x, value):
             x[...] = value
@@ -142,7 +144,7 @@ def test_a_test_asks_for_changes():
     )
 
 
-def test_a_calls_demands_are_not_those_of_inner_calls():
+def test_a_changing_call_does_not_affect_inner_calls():
     answer = dedented("""
         def fill(x, value):
             x[...] = value
@@ -171,13 +173,13 @@ def test_a_check_sees_what_a_wrapped_answer_changes():
     assert passes_all(answer, test)
 
 
-def test_in_place_changes_nothing_where_all_is_one_process():
+def test_in_place_does_nothing_within_one_process():
     x = np.ones(2)
     assert in_place(np.negative)(x, out=x) is x
     assert x.tolist() == [-1, -1]
 
 
-def test_the_report_says_that_a_test_kept_its_own(small_report):
+def test_the_report_notes_arguments_changed_in_place(small_report):
     report = small_report(
         dedented("""
             def f(x):
@@ -200,19 +202,20 @@ def test_the_report_says_that_a_test_kept_its_own(small_report):
 
 @pytest.fixture
 def small_report():
+    """Return a function that grades an answer with one test."""
     from attncourse.grading.judge.judge import grade_submission
     from attncourse.grading.submission.notebook import Assignment, read_cells
     from helpers.small_course import cell, graded, notebook, solution
 
-    def made(answer, test):
+    def grade_answer(answer, test):
         cells = [cell("import numpy as np"), solution("answer", answer), graded("t", test, 5)]
         data = notebook(*cells)
         return grade_submission(data, Assignment("01_split", read_cells(data)))
 
-    return made
+    return grade_answer
 
 
-# --- comparisons ----------------------------------------------------------------------------------
+# --- comparisons --------------------------------------------------------------------------------
 
 EXPECTED = "expected = {0}.ones((5, 3))\n"
 COMPARISONS = {
@@ -252,10 +255,12 @@ COMPARISONS = {
         "assert torch.allclose(f()[0], f()[-1:])",
     ],
 }
-EVERY = [(library, test) for library, tests in COMPARISONS.items() for test in tests]
+COMPARISONS_BY_LIBRARY = [
+    (library, test) for library, tests in COMPARISONS.items() for test in tests
+]
 
 
-@pytest.mark.parametrize(("library", "test"), EVERY)
+@pytest.mark.parametrize(("library", "test"), COMPARISONS_BY_LIBRARY)
 def test_a_comparison_of_nothing_fails(library, test):
     answer = "def f():\n    return {0}.ones({1})"
     test = EXPECTED.format(library) + test
@@ -265,14 +270,16 @@ def test_a_comparison_of_nothing_fails(library, test):
         assert message, shape
 
 
-@pytest.mark.parametrize("short", ["np.ones((1, 3))", "np.ones(3)", "np.ones(())", "1.0", "[1.0]"])
-def test_one_number_is_not_taken_for_many(short):
-    answer = f"def f():\n    return {short}"
+@pytest.mark.parametrize(
+    "returned", ["np.ones((1, 3))", "np.ones(3)", "np.ones(())", "1.0", "[1.0]"]
+)
+def test_one_number_is_not_broadcast(returned):
+    answer = f"def f():\n    return {returned}"
     tests = [EXPECTED.format("np") + test for test in COMPARISONS["np"][:7]]
     assert all(judge_answer(answer, *tests)[:6])
 
 
-HONEST = [
+HONEST_TESTS = [
     "assert np.allclose(f(np.ones((5, 3))).sum(axis=-1), 3)",
     "assert np.allclose(f(np.ones((5, 3))), np.ones(3))",
     "x = np.arange(3.0)\nassert (x <= f(x).max()).all() and (x >= f(x)[:1]).all()",
@@ -299,12 +306,12 @@ HONEST = [
 ]
 
 
-@pytest.mark.parametrize("test", HONEST)
-def test_ordinary_asserts_run_as_they_are(test):
+@pytest.mark.parametrize("test", HONEST_TESTS)
+def test_ordinary_asserts_still_hold(test):
     assert passes_all("def f(x):\n    return x", test)
 
 
-def test_a_test_without_the_submissions_names_is_left_alone():
+def test_a_test_without_submitted_names_is_not_guarded():
     source = "x = np.zeros((0, 3))\nassert np.allclose(x, 1) and (x == np.ones((1, 3))).all()"
     body, _ = compile_cell(source, ("f",))
     exec(body, {"np": np} | guard_functions(lambda: False))
@@ -318,16 +325,16 @@ def test_a_failed_comparison_says_which_shapes():
             return 1.0
     """)
     test = EXPECTED.format("np")
-    found = judge_answer(
+    messages = judge_answer(
         answer, test + "assert np.allclose(f(), expected)", "assert np.allclose(g(), np.ones(2))"
     )
-    assert "nothing to compare" in found[0]
-    assert found[1] == "AssertionError: got one number, expected shape (2,)"
+    assert "nothing to compare" in messages[0]
+    assert messages[1] == "AssertionError: got one number, expected shape (2,)"
 
 
 # --- objects of the submission's own ----------------------------------------------------------
 
-OBJECTS = """
+OBJECT_CLASSES = """
 import itertools
 from collections import namedtuple
 N = namedtuple("N", "shape dtype")
@@ -352,8 +359,8 @@ class Module(nn.Module):
 def f():
     return RETURNED
 """
-NUMBER = "expected = np.float64(5)\n"
-PRETENDING = {
+EXPECTED_NUMBER = "expected = np.float64(5)\n"
+TESTS_BY_PRETENCE = {
     "Q()": [
         "assert np.allclose(f(), expected)",
         "assert np.allclose(expected, f())",
@@ -375,38 +382,38 @@ PRETENDING = {
     ],
     "Module()": ["assert f().allclose(expected)", "assert f().equal(expected)"],
     "Q": ["assert np.allclose(f(), expected)"],
-    "{}.values()": [NUMBER + "assert np.allclose(f(), expected)"],
+    "{}.values()": [EXPECTED_NUMBER + "assert np.allclose(f(), expected)"],
     "range(0)": [
-        NUMBER + "assert np.allclose(f(), expected)",
-        NUMBER + "assert np.linalg.norm(f() - expected) < 1e-9",
+        EXPECTED_NUMBER + "assert np.allclose(f(), expected)",
+        EXPECTED_NUMBER + "assert np.linalg.norm(f() - expected) < 1e-9",
     ],
     "np.array([], dtype=str)": ["assert (f() == 'a').all()"],
-    "np.zeros(0)": [NUMBER + "assert np.linalg.norm(expected - f()) < 1e-9"],
-    "(range(0),)": [NUMBER + "assert np.allclose(f(), expected)"],
-    "N((), ())": [NUMBER + "assert np.allclose(f(), expected)"],
+    "np.zeros(0)": [EXPECTED_NUMBER + "assert np.linalg.norm(expected - f()) < 1e-9"],
+    "(range(0),)": [EXPECTED_NUMBER + "assert np.allclose(f(), expected)"],
+    "N((), ())": [EXPECTED_NUMBER + "assert np.allclose(f(), expected)"],
     "{'a': np.zeros(0)}": ["np.testing.assert_equal(f(), {'a': np.float64(5)})"],
     "[[1.0, 2.0], np.zeros(0)]": ["np.testing.assert_equal(f(), [[1.0, 2.0], np.float64(5)])"],
 }
-PRETENCES = [(answer, test) for answer, tests in PRETENDING.items() for test in tests]
+PRETENCES = [(answer, test) for answer, tests in TESTS_BY_PRETENCE.items() for test in tests]
 
 
 @pytest.mark.parametrize(("returned", "test"), PRETENCES)
-def test_no_object_stands_for_an_array(returned, test):
-    answer = OBJECTS.replace("RETURNED", returned)
+def test_no_object_passes_as_an_array(returned, test):
+    answer = OBJECT_CLASSES.replace("RETURNED", returned)
     (message,) = judge_answer(answer, EXPECTED.format("np") + test, defines=("f",))
     assert message.startswith(("AssertionError: got ", "AssertionError: shapes "))
 
 
 def test_a_failed_comparison_says_got_and_expected():
     tests = [EXPECTED.format("np") + "assert np.allclose(f(), expected)", "f() - np.ones(2)"]
-    found = judge_answer(OBJECTS.replace("RETURNED", "Q()"), *tests, defines=("f",))
-    assert found[0] == (
+    messages = judge_answer(OBJECT_CLASSES.replace("RETURNED", "Q()"), *tests, defines=("f",))
+    assert messages[0] == (
         "AssertionError: got an object of class Q: expected an array, a number or a list of numbers"
     )
-    assert found[1] == found[0]
+    assert messages[1] == messages[0]
 
 
-def test_own_objects_are_compared_as_before():
+def test_a_submissions_own_objects_are_compared_normally():
     answer = dedented("""
         class V:
             def __init__(self, x):
@@ -448,7 +455,7 @@ def test_own_objects_are_compared_as_before():
     )
 
 
-LENGTHS = """
+CLASSES_WITH_LENGTH = """
 import itertools
 class L:
     def __init__(self, length, items):
@@ -473,17 +480,17 @@ def numbers():
 """
 
 
-def test_an_object_that_has_a_length_has_items():
-    found = judge_answer(
-        LENGTHS,
+def test_an_object_with_a_length_must_have_items():
+    messages = judge_answer(
+        CLASSES_WITH_LENGTH,
         "out = L(3, [])\nassert len(out) == 3\n"
         "assert all(np.isclose(a, b) for a, b in zip(out, [1, 2, 3]))",
         "out = g(4)\nassert len(out) == 4\nassert all(v in out for v in [50, 60, 70])",
     )
-    assert found[0] == "TypeError: got L, which has a length of 3 and no items"
-    assert found[1].startswith("AssertionError")
+    assert messages[0] == "TypeError: got L, which has a length of 3 and no items"
+    assert messages[1].startswith("AssertionError")
     assert passes_all(
-        LENGTHS,
+        CLASSES_WITH_LENGTH,
         "assert list(L(3, [1, 2])) == [1, 2] and list(L(0, [])) == [] and 2 in L(3, [1, 2])",
         "assert list(Iterator()) == [2, 1] and 1 in Iterator() and 1 not in L(0, [])",
         "assert list(numbers()) == [1, 2] and 2 in numbers() and 3 not in numbers()",

@@ -1,4 +1,4 @@
-"""What a hidden test that fails tells a student: the instructor's sentence, and nothing else."""
+"""A hidden test that fails tells a student the instructor's sentence, and nothing else."""
 
 import ast
 from dataclasses import replace
@@ -22,26 +22,26 @@ from attncourse.grading.submission.notebook import Assignment, read_cells
 from helpers.hidden_tests import NAMED
 from helpers.small_course import cell, graded, notebook, solution
 
-# --- every hidden test of the course --------------------------------------------------------------
+# --- every hidden test of the course ------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("folder", "name", "source"), NAMED)
 def test_every_hidden_assertion_has_a_sentence(folder, name, source):
     nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Assert)]
-    said = [sentence for _, _, sentence in assertions_in(source)]
-    assert len(said) == len(nodes) > 0
-    for node, sentence in zip(nodes, said, strict=True):
+    sentences = [sentence for _, _, sentence in assertions_in(source)]
+    assert len(sentences) == len(nodes) > 0
+    for node, sentence in zip(nodes, sentences, strict=True):
         assert isinstance(node.msg, ast.Constant), ast.unparse(node)
         assert len(sentence.split()) >= 5, f"no sentence: {sentence}"
 
 
 def test_no_two_assertions_of_an_exercise_say_the_same():
     for _, name, source in (param.values for param in NAMED):
-        said = [sentence for _, _, sentence in assertions_in(source)]
-        assert len(set(said)) == len(said), name
+        sentences = [sentence for _, _, sentence in assertions_in(source)]
+        assert len(set(sentences)) == len(sentences), name
 
 
-# --- what is read from a source -------------------------------------------------------------------
+# --- what is read from a source -----------------------------------------------------------------
 
 SOURCE = """\
 def close(a, b):
@@ -57,7 +57,8 @@ close(x, 9)
 """
 
 
-def said(f, seen=(9,)) -> AssertionMessage:
+def message_of_failure(f, seen=(9,)) -> AssertionMessage:
+    """Return the message that is read from the failure of ``SOURCE`` with this ``f``."""
     try:
         exec(compile(SOURCE, "<test>", "exec"), {"f": f, "seen": seen})
     except Exception as error:
@@ -65,21 +66,21 @@ def said(f, seen=(9,)) -> AssertionMessage:
     raise ValueError("expected it to fail")
 
 
-def test_the_sentence_is_that_of_the_line_which_failed():
-    assert said(lambda x: 5) == AssertionMessage("one more than it was")
-    assert said(lambda x: x + 1) == AssertionMessage("a and b are close")
-    assert said(lambda x: x + 1, seen=[0]) == AssertionMessage("seen … times, …")
+def test_the_sentence_belongs_to_the_failed_assertion():
+    assert message_of_failure(lambda x: 5) == AssertionMessage("one more than it was")
+    assert message_of_failure(lambda x: x + 1) == AssertionMessage("a and b are close")
+    assert message_of_failure(lambda x: x + 1, seen=[0]) == AssertionMessage("seen … times, …")
 
 
 def test_a_raising_call_stops_before_the_next_assertion():
-    assert said(lambda x: 1 / 0) == AssertionMessage("one more than it was", False)
+    assert message_of_failure(lambda x: 1 / 0) == AssertionMessage("one more than it was", False)
 
 
-def test_what_an_exception_says_is_no_sentence():
-    def forges(x):
+def test_a_message_of_the_submission_is_no_sentence():
+    def raise_own_message(x):
         raise AssertionError("what was sent: 3")
 
-    assert said(forges) == AssertionMessage("one more than it was", False)
+    assert message_of_failure(raise_own_message) == AssertionMessage("one more than it was", False)
     assert assertions_in("assert x, str(x)\nassert y\nassert z, f'{z}'") == (
         (1, 1, ""),
         (2, 2, ""),
@@ -87,7 +88,7 @@ def test_what_an_exception_says_is_no_sentence():
     )
 
 
-# --- through the judge ----------------------------------------------------------------------------
+# --- through the judge --------------------------------------------------------------------------
 
 HIDDEN = """\
 # One more test of twice.
@@ -97,18 +98,18 @@ assert out == 42, f"twice 21 is 42, and {out} is not"
 assert twice(-1) == -2, "a number below zero is doubled too"
 ### END HIDDEN TESTS
 """
-MADE = """\
+SOLUTION = """\
 def twice(x):
     return 2 * x
 """
 
 
-def lost(answer: str) -> str:
-    """What the report says of the hidden test; the answer's words are nowhere in it."""
+def message_of_hidden_test(answer: str) -> str:
+    """Return the report's message on the hidden test, without any word of the answer."""
     tests = [graded("points_twice", "twice(2) / 4", 1), graded("hidden_twice", HIDDEN, 1)]
-    task = Assignment("01_small", read_cells(notebook(solution("twice", MADE), *tests)))
+    assignment = Assignment("01_small", read_cells(notebook(solution("twice", SOLUTION), *tests)))
     handed_in = notebook(solution("twice", answer), *tests)
-    report = grade_submission(handed_in, task, limits=Limits(submission=20), seed=5)
+    report = grade_submission(handed_in, assignment, limits=Limits(submission=20), seed=5)
     assert report.cells["points_twice"].points == 1
     assert "heard" not in str(report)
     return report.cells["hidden_twice"].message
@@ -134,11 +135,11 @@ def lost(answer: str) -> str:
         ),
     ],
 )
-def test_the_report_says_why_in_the_instructors_words_alone(body, message):
-    assert lost(f"def twice(x):\n    {body}") == message
+def test_the_report_uses_only_the_instructors_words(body, message):
+    assert message_of_hidden_test(f"def twice(x):\n    {body}") == message
 
 
-# --- what a check did not foresee -----------------------------------------------------------------
+# --- what a check did not foresee ---------------------------------------------------------------
 
 MIXING = """\
 # One more test of mix.
@@ -149,35 +150,43 @@ assert mix(np.eye(2), np.eye(2))[0, 0] == {number}, "two tokens, each by itself,
 
 
 def report_of(answer: str, number: int) -> Report:
-    """The report on an answer to the exercise mix; the hidden test wants ``number``."""
+    """Return the report on an answer to ``mix``; the hidden test expects ``number``."""
     cells = [
         cell("import numpy as np\nfrom attncourse.checks import examine"),
         solution("mix", "def mix(A, X):\n    return A @ X"),
         graded("points_mix", 'examine("mixing.mix", mix).earned', 7),
         graded("hidden_mix", MIXING.format(number=number), 1),
     ]
-    task = Assignment("02_mixing", read_cells(notebook(*cells)))
+    assignment = Assignment("02_mixing", read_cells(notebook(*cells)))
     cells[1] = solution("mix", answer)
     return grade_submission(
-        notebook(*cells), task, student="ada", limits=Limits(submission=20), seed=5
+        notebook(*cells), assignment, student="ada", limits=Limits(submission=20), seed=5
     )
 
 
-def test_failing_only_the_hidden_test_is_told_in_a_note():
-    told = "mix passes its check, but a hidden test failed: two tokens, each by itself, come back"
+def test_failing_only_the_hidden_test_is_noted():
+    expected_note = (
+        "mix passes its check, but a hidden test failed: two tokens, each by itself, come back"
+    )
     right, wrong = "def mix(A, X):\n    return A @ X", "def mix(A, X):\n    return X.T @ A"
     report = report_of(right, 2)
-    assert report.notes == (told,)
+    assert report.notes == (expected_note,)
     assert report_of(right, 1).notes == ()
     assert not any(UNFORESEEN in note for note in report_of(wrong, 2).notes)
     results = (from_report(Person("ada"), "02_mixing", report),) * 2
     summary = Summary(ClassResults("02_mixing", results))
-    assert summary.unforeseen == ((told, 2),)
-    after, before = (replace(results[0], notes=(name + told,)) for name in "yx")
-    more = Summary(ClassResults("02_mixing", (after, before, *results)))  # ties by their words
-    assert more.unforeseen == ((told, 2), ("x" + told, 1), ("y" + told, 1))
-    for shown in (class_table([report], 200), at_a_glance(summary)):
+    assert summary.unforeseen == ((expected_note, 2),)
+    after, before = (replace(results[0], notes=(name + expected_note,)) for name in "yx")
+    tied_summary = Summary(
+        ClassResults("02_mixing", (after, before, *results))
+    )  # ties by their words
+    assert tied_summary.unforeseen == (
+        (expected_note, 2),
+        ("x" + expected_note, 1),
+        ("y" + expected_note, 1),
+    )
+    for table in (class_table([report], 200), at_a_glance(summary)):
         console = Console(width=200, record=True)
         with console.capture() as captured:
-            console.print(shown)
-        assert told in captured.get()
+            console.print(table)
+        assert expected_note in captured.get()

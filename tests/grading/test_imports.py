@@ -1,4 +1,4 @@
-"""What a notebook imports that few do is told to a person; what is usual is not."""
+"""Unusual imports of a notebook are reported to a person, usual ones are not."""
 
 import pytest
 
@@ -15,8 +15,9 @@ from helpers.small_course import NAME, RIGHT, cell, notebook, small
 from helpers.small_course import solution as answer
 
 
-def told(*sources: str, given: tuple[str, ...] = ()) -> list[str]:
-    return [name for names in unusual_imports(sources, given) for name in names]
+def unusual_modules(*sources: str, given_sources: tuple[str, ...] = ()) -> list[str]:
+    """Return the unusual modules that these cells import, in order."""
+    return [name for names in unusual_imports(sources, given_sources) for name in names]
 
 
 @pytest.mark.parametrize(
@@ -45,38 +46,44 @@ def told(*sources: str, given: tuple[str, ...] = ()) -> list[str]:
         ("import ctypes(", []),
     ],
 )
-def test_a_module_of_no_usual_package_or_a_private_one_is_told(source, names):
-    assert told(source) == names
+def test_unusual_and_private_modules_are_reported(source, names):
+    assert unusual_modules(source) == names
 
 
-def test_assignment_imports_are_no_student_imports():
-    assert told("import socket.x", given=("import socket",)) == []
-    assert told("import helper\nfrom tools.rows import f") == ["helper", "tools.rows"]
+def test_imports_of_the_assignment_are_not_reported():
+    assert unusual_modules("import socket.x", given_sources=("import socket",)) == []
+    assert unusual_modules("import helper\nfrom tools.rows import f") == ["helper", "tools.rows"]
     files = ("%%writefile helper.py\nx = 1", "%%file -a tools/rows.py\nf = 1")
-    assert told(*files, "import helper\nfrom tools.rows import f") == []
+    assert unusual_modules(*files, "import helper\nfrom tools.rows import f") == []
 
 
-def test_of_fifty_honest_notebooks_at_most_one_is_told():
+def test_at_most_one_of_fifty_honest_notebooks_is_reported():
     assert len(CELLS) >= 50
     files = CELLS["written"]
-    assert sum(bool(told(source, files)) for source in CELLS.values()) <= len(CELLS) // 50
-    cases = {case.name: own_cells(case.work.source, case.notebook()) for case in HONEST}
-    assert {name: own for name, own in cases.items() if told(*own)} == {}
+    assert (
+        sum(bool(unusual_modules(source, files)) for source in CELLS.values()) <= len(CELLS) // 50
+    )
+    cases = {
+        case.name: sources_of_students_cells(case.work.source, case.notebook()) for case in HONEST
+    }
+    assert {name: sources for name, sources in cases.items() if unusual_modules(*sources)} == {}
 
 
-def test_no_right_answer_is_told():
+def test_no_right_answer_is_reported():
     for path in sorted(ROOT.glob("solutions/*/*.ipynb")):
-        assert told(*own_cells(path.read_bytes(), path.read_bytes())) == [], path
-    assert told(*KQV.right.values()) == []
+        assert (
+            unusual_modules(*sources_of_students_cells(path.read_bytes(), path.read_bytes())) == []
+        ), path
+    assert unusual_modules(*KQV.right.values()) == []
 
 
-def own_cells(source: bytes, submission: bytes) -> list[str]:
-    """The cells that are a student's own, not given to all."""
+def sources_of_students_cells(source: bytes, submission: bytes) -> list[str]:
+    """Return the sources of cells that are a student's own, not given to all."""
     steps, _ = plan(read_cells(submission), Assignment(NAME, read_cells(source)))
     return [step.source for step in steps if step.kind == "cell"]
 
 
-def test_the_report_says_where():
+def test_the_report_says_which_cell_imports_a_module():
     data = notebook(cell("import socket, ctypes"), answer("add", "import mmap\n" + RIGHT[0]))
     report = grade_submission(data, Assignment(NAME, read_cells(small())))
     assert "imports socket in cell 1, ctypes in cell 1, mmap in cell add: see what for" in (
@@ -84,7 +91,7 @@ def test_the_report_says_where():
     )
 
 
-def test_the_list_is_short_and_of_packages():
+def test_the_list_of_ordinary_modules_is_short():
     assert len(ORDINARY_MODULES) < 120
     assert all(name.isidentifier() for name in ORDINARY_MODULES)
     assert set(imported_names("import a.b, c\nfrom d import e")) == {"a.b", "c", "d"}

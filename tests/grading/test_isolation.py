@@ -1,4 +1,4 @@
-"""The demo, the book and the tests use nothing that a user has set up for anything else."""
+"""The demo, the book and the tests use no settings that a user has made for other programs."""
 
 import os
 
@@ -6,7 +6,7 @@ import pytest
 
 from attncourse.grading.isolation import isolate, isolated_environment
 
-OF_THE_USER = [
+VARIABLES_OF_THE_USER = [
     "ATTNCOURSE_DB",
     "JUPYTER_CONFIG_DIR",
     "JUPYTER_CONFIG_PATH",
@@ -20,30 +20,37 @@ OF_THE_USER = [
     "MPLBACKEND",
     "PYTHONSTARTUP",
 ]
-OF_THE_MACHINE = ["PATH", "HOME", "ATTNCOURSE_CACHE", "XDG_CACHE_HOME", "PIP_INDEX_URL", "PAGER"]
+VARIABLES_OF_THE_MACHINE = [
+    "PATH",
+    "HOME",
+    "ATTNCOURSE_CACHE",
+    "XDG_CACHE_HOME",
+    "PIP_INDEX_URL",
+    "PAGER",
+]
 
 
-@pytest.mark.parametrize("name", OF_THE_USER)
-def test_no_variable_of_the_user_is_left(name):
+@pytest.mark.parametrize("name", VARIABLES_OF_THE_USER)
+def test_a_users_variable_is_removed(name):
     environment = {name: "/somebody/s", "PATH": "/bin"}
     isolate(environment)
     assert environment == {"PATH": "/bin", "JUPYTER_NO_CONFIG": "1", "MATPLOTLIBRC": os.devnull}
 
 
-def test_where_the_machine_has_things_stays():
-    environment = dict.fromkeys(OF_THE_MACHINE, "/there")
+def test_the_machines_variables_stay():
+    environment = dict.fromkeys(VARIABLES_OF_THE_MACHINE, "/there")
     isolate(environment)
-    assert set(OF_THE_MACHINE) <= environment.keys()
+    assert set(VARIABLES_OF_THE_MACHINE) <= environment.keys()
 
 
-def test_a_process_is_isolated_for_a_while_only(monkeypatch):
+def test_isolation_ends_with_its_block(monkeypatch):
     monkeypatch.setenv("ATTNCOURSE_DB", "sqlite:///real.db")
     with isolated_environment():
         assert "ATTNCOURSE_DB" not in os.environ
     assert os.environ["ATTNCOURSE_DB"] == "sqlite:///real.db"
 
 
-def test_a_figure_is_drawn_as_matplotlib_draws_by_itself():
+def test_figures_use_matplotlibs_own_defaults():
     import matplotlib
 
     assert matplotlib.matplotlib_fname() == os.devnull

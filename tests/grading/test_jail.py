@@ -234,7 +234,7 @@ result = [open("/course/lesson.py").read(), os.getcwd(), sorted(os.listdir("/dev
     assert prison.inside(code) == ["TAUGHT = 7\n", "/submission", devices]
 
 
-def test_no_trace_of_the_package_in_the_whole_jail(user_prison):
+def test_no_trace_of_the_package_is_in_the_jail(user_prison):
     code = """
 import os, sys
 result, seen = [], 0
@@ -712,7 +712,9 @@ result = "fine"
 # --- the filter, read as the kernel reads it ----------------------------------------------------
 
 
-def decide(lines: list, number: int, arguments: tuple = (), arch: int | None = None) -> int:
+def action_of_filter(
+    lines: list, number: int, arguments: tuple = (), arch: int | None = None
+) -> int:
     """Return what a filter's program, run as the kernel runs it, returns for a system call."""
     words = {0: number, 4: arch} | {16 + 8 * i: a & 0xFFFFFFFF for i, a in enumerate(arguments)}
     value, at = 0, 0
@@ -742,11 +744,11 @@ def test_the_filter_allows_only_the_listed_calls(machine, processes):
     for number in range(seccomp.NEWEST_CALL_NUMBER + 1):
         if number not in partly_allowed.values():
             expected = seccomp.ALLOW if number in allowed.values() else refused
-            assert decide(lines, number, arch=arch) == expected, number
+            assert action_of_filter(lines, number, arch=arch) == expected, number
     for number in (500, 0x40000000, 0x40000000 + 41, 0xFFFFFFFF):
-        assert decide(lines, number, arch=arch) == seccomp.ERRNO | errno.ENOSYS
+        assert action_of_filter(lines, number, arch=arch) == seccomp.ERRNO | errno.ENOSYS
     for other_arch in (0x40000003, 0x40000028, *(set(AUDIT_ARCH.values()) - {arch})):
-        assert decide(lines, 0, arch=other_arch) == seccomp.KILL
+        assert action_of_filter(lines, 0, arch=other_arch) == seccomp.KILL
     assert len(lines) < 4096
 
 
@@ -755,7 +757,7 @@ def test_the_filter_reads_arguments(machine):
     partly_allowed, arch = syscall_numbers(PARTLY_ALLOWED, machine), AUDIT_ARCH[machine]
 
     def decision(name: str, *arguments: int, processes: int = 1) -> str:
-        action = decide(
+        action = action_of_filter(
             filter_program(machine, processes), partly_allowed[name], (*arguments, 0, 0, 0), arch
         )
         return errno.errorcode[action & 0xFFFF] if action >> 16 == 5 else "ok"

@@ -31,7 +31,7 @@ from helpers.small_course import cell, graded, notebook, solution
 # --- values -----------------------------------------------------------------------------------
 
 
-def test_values_of_every_kind_come_back_as_they_are():
+def test_values_of_every_kind_come_back_unchanged():
     assert passes_all(
         "def f(x):\n    return x",
         "for x in (True, 3, -2.5, 'é', None, b'ab', 2**70, 1 + 2j, [1, (2, {'a': 3})], {4}, ...):\n"
@@ -942,6 +942,7 @@ def conversation():
 
 
 def reply(request, name="", **more):
+    """Return the worker's reply to a request, or one with another id."""
     return {"id": name or request["id"], "replies": [{"values": {}, **more}]}
 
 

@@ -1,4 +1,4 @@
-"""Assignments of functions to mend: released broken, solved right, graded as every other."""
+"""Assignments of functions to mend are released broken, and graded as every other."""
 
 import json
 import shutil
@@ -21,17 +21,18 @@ CHAPTER, NAME = "05_kqv", "05_kqv_mend"
 
 @pytest.fixture
 def course(tmp_path):
-    """A course of chapter 5 alone."""
+    """Make a course of chapter 5 alone."""
     shutil.copy(ROOT / "nbgrader_config.py", tmp_path)
     shutil.copytree(ROOT / "solutions" / CHAPTER, tmp_path / "solutions" / CHAPTER)
     return tmp_path
 
 
 def notebook_in(course, room: str) -> dict:
+    """Return the notebook of the assignment to mend in this folder of the course."""
     return json.loads((course / room / NAME / f"{NAME}.ipynb").read_text(encoding="utf-8"))
 
 
-def sources(notebook: dict) -> dict[str, str]:
+def sources_by_id(notebook: dict) -> dict[str, str]:
     return {cell["id"]: "".join(cell["source"]) for cell in notebook["cells"]}
 
 
@@ -42,10 +43,10 @@ def hand_in(course, student: str, notebook: dict) -> None:
 
 
 @pytest.mark.slow
-def test_release_to_grade(course):
-    """Broken as it was given earns nothing, mended all; a class is told its own mistakes."""
-    done = run("release", CHAPTER, "--mend", 2, "--seed", 3, "--untested", cwd=course)
-    assert done.returncode == 0, done
+def test_broken_functions_are_released_and_graded(course):
+    """Broken functions earn nothing, mended ones all; the report names the mistakes."""
+    process = run("release", CHAPTER, "--mend", 2, "--seed", 3, "--untested", cwd=course)
+    assert process.returncode == 0, process
     chosen = functions_to_mend(CHAPTER, 2, 3)
     released = notebook_in(course, "exercises")
     assert "BEGIN SOLUTION" not in json.dumps(released)
@@ -53,16 +54,16 @@ def test_release_to_grade(course):
     mended = json.loads(json.dumps(released))
     for drill in chosen:
         name = f"answer-{drill.function}"
-        assert sources(released)[name] == "\n".join(drill.code)
+        assert sources_by_id(released)[name] == "\n".join(drill.code)
         cell = next(c for c in mended["cells"] if c["id"] == name)
         cell["source"] = "\n".join(drill.right)
     hand_in(course, "anna", released)
     hand_in(course, "ben", mended)
-    ends = json.loads(json.dumps(mended))
-    ends["cells"][1]["source"] = "import os\nos._exit(0)"
-    hand_in(course, "cem", ends)
-    done = run("grade", NAME, cwd=course)
-    assert done.returncode == 0, done
+    exiting = json.loads(json.dumps(mended))
+    exiting["cells"][1]["source"] = "import os\nos._exit(0)"
+    hand_in(course, "cem", exiting)
+    process = run("grade", NAME, cwd=course)
+    assert process.returncode == 0, process
     reports = {
         student: json.loads((course / "reports" / NAME / f"{student}.json").read_text())
         for student in ("anna", "ben", "cem")
@@ -70,29 +71,31 @@ def test_release_to_grade(course):
     points = {s: sum(c["points"] for c in r["cells"].values()) for s, r in reports.items()}
     assert points["anna"] == 0
     assert points["ben"] == 4
-    told = {tuple(mistake) for mistake in reports["anna"]["mistakes"]}
-    assert told == {(drill.exercise, drill.name) for drill in chosen}
+    mistakes = {tuple(mistake) for mistake in reports["anna"]["mistakes"]}
+    assert mistakes == {(drill.exercise, drill.name) for drill in chosen}
     assert reports["cem"]["status"] in ("graded", "interrupted")
-    similar = run("similar", NAME, cwd=course)
-    assert "says nothing" in similar.stdout
-    assert "anna" not in similar.stdout
-    solved = run("solution", NAME, cwd=course)
-    assert solved.returncode == 0
+    similar_process = run("similar", NAME, cwd=course)
+    assert "says nothing" in similar_process.stdout
+    assert "anna" not in similar_process.stdout
+    solution_process = run("solution", NAME, cwd=course)
+    assert solution_process.returncode == 0
     text = (course / "reports" / NAME / f"{NAME}_solution.ipynb").read_text(encoding="utf-8")
     assert BROKEN not in text
-    assert sources(json.loads(text))[f"answer-{chosen[0].function}"] == "\n".join(chosen[0].right)
+    assert sources_by_id(json.loads(text))[f"answer-{chosen[0].function}"] == "\n".join(
+        chosen[0].right
+    )
 
 
 @pytest.mark.slow
-def test_released_again_nothing_has_changed(course):
+def test_releasing_again_changes_nothing(course):
     for _ in range(2):
-        done = run("release", CHAPTER, "--mend", 2, "--seed", 3, "--untested", cwd=course)
-        assert (done.returncode, done.stderr) == (0, ""), done
+        process = run("release", CHAPTER, "--mend", 2, "--seed", 3, "--untested", cwd=course)
+        assert (process.returncode, process.stderr) == (0, ""), process
     before = (course / "solutions" / NAME / f"{NAME}.ipynb").read_bytes()
     drawn = functions_to_mend(CHAPTER, 2, 3)
-    other = next(s for s in range(4, 99) if functions_to_mend(CHAPTER, 2, s) != drawn)
+    other_seed = next(s for s in range(4, 99) if functions_to_mend(CHAPTER, 2, s) != drawn)
     refuses(
-        run("release", CHAPTER, "--mend", 2, "--seed", other, "--untested", cwd=course),
+        run("release", CHAPTER, "--mend", 2, "--seed", other_seed, "--untested", cwd=course),
         "is there already, with other functions",
         f"attncourse release {NAME}",
     )
@@ -110,7 +113,7 @@ def test_released_again_nothing_has_changed(course):
         ((CHAPTER, "--mend", 2, "--variant", "forbidden"), ("leave --variant away",)),
     ],
 )
-def test_bad_input_is_one_sentence(course, arguments, words):
+def test_bad_mend_options_are_refused_in_one_sentence(course, arguments, words):
     refuses(run("release", *arguments, cwd=course), *words)
     assert not (course / "solutions" / NAME).exists()
     assert not (course / "exercises").exists()
@@ -135,13 +138,13 @@ def test_no_function_is_the_answer_to_another(seed):
     )
 
 
-def test_a_chapter_without_drills_is_told_in_a_sentence(monkeypatch):
+def test_a_chapter_without_drills_is_refused(monkeypatch):
     monkeypatch.setattr("attncourse.grading.course.mending.drills_of", lambda stem: ())
     with pytest.raises(UserError, match="05_kqv has no drills"):
         functions_to_mend(CHAPTER, 1, 0)
 
 
-def test_the_solved_notebook_is_right_and_knows_what_is_broken():
+def test_the_solved_notebook_also_has_the_broken_code():
     chosen = functions_to_mend(CHAPTER, 2, 5)
     cells = mend_notebook(CHAPTER, chosen)["cells"]
     answers = [c for c in cells if BROKEN in c["metadata"]]

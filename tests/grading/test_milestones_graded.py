@@ -5,9 +5,9 @@ import pytest
 from attncourse.grading.limits import Limits
 from helpers.judged_cells import judge_answer
 
-REACH = "from attncourse.milestones.reaching import reach\n"
-RECALL = REACH + 'reach("recall", AttentionHead=AttentionHead)'
-HEAD = """
+IMPORT_REACH = "from attncourse.milestones.reaching import reach\n"
+REACH_RECALL = IMPORT_REACH + 'reach("recall", AttentionHead=AttentionHead)'
+RIGHT_HEAD = """
 import torch
 from torch import nn
 
@@ -27,22 +27,22 @@ class AttentionHead(nn.Module):
             scores = scores.masked_fill(~mask, -torch.inf)
         return torch.softmax(scores, dim=-1)
 """
-FORWARD = "return self.weights(x, mask) @ self.W_v(x)"
+FORWARD_LINE = "return self.weights(x, mask) @ self.W_v(x)"
 
 
-def message(answer: str) -> str:
-    return judge_answer(answer, RECALL, defines=("AttentionHead",), limits=Limits())[0]
+def message_of_milestone(answer: str) -> str:
+    return judge_answer(answer, REACH_RECALL, defines=("AttentionHead",), limits=Limits())[0]
 
 
-def test_right_parts_earn_a_milestone_wrong_ones_are_told_why():
-    assert message(HEAD) == ""  # 300 steps of training, each a call there and back
-    wrong = message(HEAD.replace("** 0.5", "** 0"))
+def test_right_parts_earn_a_milestone_wrong_ones_a_reason():
+    assert message_of_milestone(RIGHT_HEAD) == ""  # 300 training steps, each a call to the worker
+    wrong = message_of_milestone(RIGHT_HEAD.replace("** 0.5", "** 0"))
     assert wrong.startswith("NotYet: ✗ recall: a head answers c5 a1 h7")
     assert "✗ scores over √d_k: scores spread 4 times as far" in wrong
 
 
-# Each knows the task and answers it without attention, or tries to be judged by itself.
-CHEATS = {
+# Each solves the task without attention, or tries to decide its own verdict.
+CHEATING_BODIES = {
     "it knows the answer": (
         "digits = 9 * x[..., 8:18] * (x[..., :8] * x[..., -1:, 18:26]).sum(-1, keepdim=True)\n"
         "        return digits.sum(-2, keepdim=True).expand(*x.shape[:-1], -1) + 0 * self.W_v(x)",
@@ -56,11 +56,14 @@ CHEATS = {
 }
 
 
-@pytest.mark.parametrize("cheat", CHEATS)
+@pytest.mark.parametrize("cheat", CHEATING_BODIES)
 def test_a_part_that_cheats_earns_nothing(cheat):
-    code, gate = CHEATS[cheat]
-    assert gate in message(HEAD.replace(FORWARD, code))
+    code, gate = CHEATING_BODIES[cheat]
+    assert gate in message_of_milestone(RIGHT_HEAD.replace(FORWARD_LINE, code))
 
 
 def test_a_part_that_ends_its_process_earns_nothing():
-    assert message(HEAD.replace(FORWARD, "import os\n        os._exit(0)")) != ""
+    assert (
+        message_of_milestone(RIGHT_HEAD.replace(FORWARD_LINE, "import os\n        os._exit(0)"))
+        != ""
+    )

@@ -20,7 +20,7 @@ from attncourse.grading.names import (
     same_id,
     spellings,
 )
-from helpers.platform_downloads import archive
+from helpers.platform_downloads import write_archive
 from helpers.small_course import NAME, make_course, small
 
 FILE = f"{NAME}.ipynb"
@@ -54,6 +54,7 @@ def first_and_last(name: str) -> tuple[str, str]:
 
 
 def class_of_names(*names: str, form: str = "NFC") -> Class:
+    """Return a class of students s0, s1, … with these names."""
     members = {}
     for n, name in enumerate(names):
         first, last = (normalize(form, part) for part in first_and_last(name))
@@ -96,7 +97,7 @@ def test_collecting_asks_about_a_similar_name(script, tmp_path):
     head = "id,last_name,first_name,email"
     roster.write_text(f"{head}\nann,{last},{first},a@x.org\n")
     path = f"{normalize('NFD', platform_name)}_9_assignsubmission_file/{FILE}"
-    zipped = archive(tmp_path / "d.zip", [(path, small())])
+    zipped = write_archive(tmp_path / "d.zip", [(path, small())])
     collection = collect_downloads(course, NAME, [zipped], roster)
     assert collection.rows == []
     (left_out,) = collection.left
@@ -111,7 +112,7 @@ def test_collecting_asks_about_a_similar_name(script, tmp_path):
     two_members = f"{head}\nann,{last},{first},a@x.org\nbo,{other_last},{other_first},b@x.org\n"
     roster.write_text(two_members)
     files = [(path, small()), (f"{roster_name}_8_assignsubmission_file/{FILE}", small("add = 1"))]
-    collection = collect_downloads(course, NAME, [archive(tmp_path / "e.zip", files)], roster)
+    collection = collect_downloads(course, NAME, [write_archive(tmp_path / "e.zip", files)], roster)
     assert {row.student: row.owned.claim.number for row in collection.rows} == {
         "ann": "8",
         "bo": "9",

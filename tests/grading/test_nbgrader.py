@@ -64,6 +64,7 @@ def export_scores(course: Path) -> dict[str, dict[str, tuple[float, float]]]:
 
 
 def submit(course: Path, student: str, data: bytes, name: str = f"{NAME}.ipynb", **files) -> None:
+    """Write a submission's notebook, and further files by name with _ for the dot."""
     folder = course / "submitted" / student / NAME
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_bytes(data)
@@ -236,12 +237,11 @@ def test_both_commands_use_the_environments_gradebook(tmp_path, monkeypatch):
 
 # --- a class with everything in it, graded both ways --------------------------------------------
 
-WRITTEN = cell("### BEGIN SOLUTION\nThe sum.\n### END SOLUTION", "written", code=False)
-WRITTEN["metadata"]["nbgrader"] |= {"grade": True, "solution": True, "points": 3}
-PLOT = cell("### BEGIN SOLUTION\nx = 1\n### END SOLUTION", "plot", grade=True, solution=True)
-PLOT["metadata"]["nbgrader"]["points"] = 2
+WRITTEN_ANSWER = cell("### BEGIN SOLUTION\nThe sum.\n### END SOLUTION", "written", code=False)
+WRITTEN_ANSWER["metadata"]["nbgrader"] |= {"grade": True, "solution": True, "points": 3}
+PLOT_ANSWER = cell("### BEGIN SOLUTION\nx = 1\n### END SOLUTION", "plot", grade=True, solution=True)
+PLOT_ANSWER["metadata"]["nbgrader"]["points"] = 2
 TASK = cell("Draw it on paper.", "task", code=False, task=True, points=4, locked=True)
-STUB_ANSWER = "# YOUR CODE HERE\nraise NotImplementedError()"
 JUDGE_SETTINGS = """
 c.JudgeExporter.timeout = 12
 c.AssignLatePenalties.plugin_class = "late_points.LatePoints"
@@ -265,12 +265,12 @@ def submitted_notebook(
     add=RIGHT[0], twice=RIGHT[1], written="It is three.", plot="x = 2", *more
 ) -> dict:
     """Return a submission's notebook as a dict."""
-    mark = WRITTEN["metadata"]["nbgrader"]
+    mark = WRITTEN_ANSWER["metadata"]["nbgrader"]
     answers = (
         solution("add", add),
         solution("twice", twice),
         cell(written, **{**mark, "code": False}),
-        cell(plot, **PLOT["metadata"]["nbgrader"]),
+        cell(plot, **PLOT_ANSWER["metadata"]["nbgrader"]),
         cell("Drawn.", **{**TASK["metadata"]["nbgrader"], "code": False}),
     )
     return json.loads(notebook(cell("# Small", code=False), TESTS[0], *answers, *TESTS[1:], *more))
@@ -283,7 +283,7 @@ def submitted_data(**parts) -> bytes:
 def submit_everything(course: Path) -> None:
     """Hand in one submission of each kind."""
     right_data = submitted_data()
-    unwritten = {"written": "YOUR ANSWER HERE", "plot": STUB_ANSWER}
+    unwritten = {"written": "YOUR ANSWER HERE", "plot": STUB}
     submit(course, "right", right_data)
     submit(course, "wrong", submitted_data(add="def add(a, b): return a - b", **unwritten))
     submit(course, "stub", submitted_data(add=STUB, twice=STUB, **unwritten))
@@ -363,7 +363,13 @@ def graded_courses(tmp_path_factory) -> tuple[Path, Path]:
     )
     place = nbgrader_course / "solutions" / NAME
     place.mkdir(parents=True)
-    answers = (solution("add", RIGHT[0]), solution("twice", RIGHT[1]), WRITTEN, PLOT, TASK)
+    answers = (
+        solution("add", RIGHT[0]),
+        solution("twice", RIGHT[1]),
+        WRITTEN_ANSWER,
+        PLOT_ANSWER,
+        TASK,
+    )
     source = notebook(cell("# Small", code=False), TESTS[0], *answers, *TESTS[1:])
     (place / f"{NAME}.ipynb").write_bytes(source)
     config = (ROOT / "nbgrader_config.py").read_text() + JUDGE_SETTINGS
@@ -394,6 +400,7 @@ def written_files(course: Path, step: str) -> dict[str, str]:
 
 
 def query_gradebook(course: Path, query: str) -> list[tuple]:
+    """Return the sorted rows of a query to a course's gradebook."""
     connection = sqlite3.connect(course / "gradebook.db")
     try:
         return sorted(connection.execute(query).fetchall(), key=repr)

@@ -1,4 +1,4 @@
-"""Syntax of a newer Python is known as that, with its version; what is no Python is not."""
+"""Syntax of a newer Python is recognised with its version, and invalid syntax is not."""
 
 import sys
 
@@ -7,7 +7,7 @@ import pytest
 from attncourse.grading.submission.newer import version_needed
 from helpers.dedented_text import dedented
 
-FORMS = [
+NEWER_SOURCES = [
     ("def f[T](x: T) -> T:\n    return x", "3.12"),
     ("class Stack[T, *Ts, **P](list[T]):\n    def push[U: (int, str)](self, x: U): ...", "3.12"),
     ("type Matrix = list[list[float]]\nx = 1", "3.12"),
@@ -32,11 +32,11 @@ FORMS = [
 ]
 
 
-@pytest.mark.parametrize(("source", "version"), FORMS)
-def test_a_newer_form_is_known_by_its_version(source, version):
-    here = f"{sys.version_info[0]}.{sys.version_info[1]}"
+@pytest.mark.parametrize(("source", "version"), NEWER_SOURCES)
+def test_newer_syntax_is_recognised_with_its_version(source, version):
+    python_version = f"{sys.version_info[0]}.{sys.version_info[1]}"
     newer = tuple(map(int, version.split("."))) > sys.version_info[:2]
-    assert version_needed(source) == (version if newer else ""), here
+    assert version_needed(source) == (version if newer else ""), python_version
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_a_newer_form_is_known_by_its_version(source, version):
         "def f(:",
         "def f[T(x): return x",
         "type X",
-        "def f[T](x: T) -> T\n    return x",  # a colon is missing in whatever version
+        "def f[T](x: T) -> T\n    return x",  # a colon is missing in every version
         "type A = int\nprint 'a'",
         "x = f'{a",
         dedented("""
@@ -62,5 +62,5 @@ def test_a_newer_form_is_known_by_its_version(source, version):
         "f'{" * 30_000,
     ],
 )
-def test_what_is_python_here_or_nowhere_needs_no_version(source):
+def test_current_or_invalid_syntax_needs_no_version(source):
     assert version_needed(source) == ""

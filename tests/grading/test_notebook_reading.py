@@ -1,4 +1,4 @@
-"""Reading submissions: what is mended, what is unreadable and why, and nothing else."""
+"""Reading submissions: damaged files are mended, or unreadable with a reason."""
 
 import json
 import random
@@ -27,28 +27,45 @@ from helpers.dedented_text import dedented
 from helpers.small_course import NAME, RIGHT, cell, notebook, small
 from helpers.small_course import solution as answer
 
-SMALL = Assignment(NAME, read_cells(small()))
+SMALL_ASSIGNMENT = Assignment(NAME, read_cells(small()))
 
 
 def test_cells_come_with_nbgraders_marks():
     tests = {c.grade_id: c for c in read_cells(small()) if c.test}
     assert list(tests) == ["setup", "points_add", "hidden_add", "points_twice"]
     assert [c.points for c in tests.values()] == [0, 2, 1, 4]
-    assert SMALL.maximum == 7
-    assert "setup" not in SMALL.graded
+    assert SMALL_ASSIGNMENT.maximum == 7
+    assert "setup" not in SMALL_ASSIGNMENT.graded
 
 
-SAME_CELLS = {"mark", "utf-16", "utf-16-be", "utf-32", "crlf", "cr", "crlf-inside", "format-3"}
-SAME_CELLS |= {"no-ids", "padding", "commas", "double-save", "repeated-keys", "numbers"}
-SAME_CELLS |= {"no-cells-among", "wrapped", "conflict-metadata", "percent", "no-line-ends"}
-SAME_CELLS |= {"much-output", "text-in-json"}
+NAMES_OF_MENDED_FILES = {
+    "mark",
+    "utf-16",
+    "utf-16-be",
+    "utf-32",
+    "crlf",
+    "cr",
+    "crlf-inside",
+    "format-3",
+}
+NAMES_OF_MENDED_FILES |= {"no-ids", "padding", "commas", "double-save", "repeated-keys", "numbers"}
+NAMES_OF_MENDED_FILES |= {
+    "no-cells-among",
+    "wrapped",
+    "conflict-metadata",
+    "percent",
+    "no-line-ends",
+}
+NAMES_OF_MENDED_FILES |= {"much-output", "text-in-json"}
 
 
-@pytest.mark.parametrize("case", [c for c in FILE if c.name in SAME_CELLS], ids=lambda c: c.name)
+@pytest.mark.parametrize(
+    "case", [c for c in FILE if c.name in NAMES_OF_MENDED_FILES], ids=lambda c: c.name
+)
 def test_a_mended_file_has_the_cells_of_the_intact_one(case):
-    found = read_submission_cells(case.make(small()))
-    assert found.versions == (read_cells(small()),)
-    assert bool(found.notes) == bool(case.says)
+    reading = read_submission_cells(case.make(small()))
+    assert reading.versions == (read_cells(small()),)
+    assert bool(reading.notes) == bool(case.says)
 
 
 def test_an_intact_file_gives_no_notes():
@@ -103,39 +120,39 @@ def test_an_intact_file_gives_no_notes():
         (b" " * MAX_FILE_BYTES + b"{}", "over 100 MB|100 MB are read"),
     ],
 )
-def test_what_is_no_notebook_is_unreadable_for_a_reason(data, reason):
+def test_a_file_that_is_no_notebook_has_a_reason(data, reason):
     with pytest.raises(Unreadable, match=reason):
         read_submission_cells(data)
 
 
 def test_an_unreadable_submission_has_a_report():
-    report = grade_submission(b'{"cells": [\n', SMALL)
+    report = grade_submission(b'{"cells": [\n', SMALL_ASSIGNMENT)
     assert (report.status, report.points, report.maximum) == ("unreadable", 0, 7)
     assert "line 2" in report.notes[0]
 
 
-def test_too_much_code_is_left_out_by_the_longest_statements():
+def test_of_too_much_code_the_longest_statements_go():
     data = "data = [\n" + "1,\n" * 400_000 + "]\n"
     source = f"def f(x):\n    return x\n\n{data}if f(1):\n    a = 1\nelse:\n    a = 2\n"
-    found = read_submission_cells(notebook(cell(source), cell("b = 3")))
-    assert [c.source for c in found.versions[0]] == [source.replace(data, ""), "b = 3"]
-    (note,) = found.notes
+    reading = read_submission_cells(notebook(cell(source), cell("b = 3")))
+    assert [c.source for c in reading.versions[0]] == [source.replace(data, ""), "b = 3"]
+    (note,) = reading.notes
     assert "cell 1: `data = [ 1, 1," in note
     assert "1,200,011 characters, was left out" in note
-    whole = "x = '" + "a" * 900_000 + "'"
-    assert read_submission_cells(notebook(cell(whole))).versions[0][0].source == whole
-    picture = cell("![](data:" + "A" * 2_000_000 + ")", code=False)
-    assert len(read_submission_cells(notebook(picture)).versions[0]) == 1
+    long_text = "x = '" + "a" * 900_000 + "'"
+    assert read_submission_cells(notebook(cell(long_text))).versions[0][0].source == long_text
+    picture_cell = cell("![](data:" + "A" * 2_000_000 + ")", code=False)
+    assert len(read_submission_cells(notebook(picture_cell)).versions[0]) == 1
     with pytest.raises(Unreadable, match="1,200,000 characters"):
         read_submission_cells(notebook(*(cell("#" * 5000) for _ in range(240))))
 
 
 @given(st.lists(st.text("ab\n '\"#", max_size=6), min_size=2))
-def test_a_source_in_lines_is_one_text_whether_lines_end_or_not(lines):
+def test_a_source_in_lines_is_joined_to_one_text(lines):
     lines = [line.replace("\n", "") for line in lines]
     ended = [line + "\n" for line in lines[:-1]] + lines[-1:]
-    for given_as in (lines, ended, "\n".join(lines)):
-        raw = {"cell_type": "markdown", "source": given_as, "metadata": {}}
+    for source in (lines, ended, "\n".join(lines)):
+        raw = {"cell_type": "markdown", "source": source, "metadata": {}}
         assert read_cells(json.dumps({"cells": [raw]}).encode())[0].source == "\n".join(lines)
 
 
@@ -145,24 +162,26 @@ def test_damaged_metadata_counts_as_none(junk):
     assert read_cells(json.dumps({"cells": [raw]}).encode()) == (Cell("a = 1\nb = 2"),)
 
 
-def test_every_text_can_be_written_again():
+def test_every_text_read_can_be_encoded():
     raw = '{"cells": [{"cell_type": "code", "source": "\\ud800", "metadata": {"nbgrader": '
-    found = read_submission_cells(f'{raw}{{"grade_id": "\\udfff"}}}}}}]}}'.encode()).versions[0][0]
-    assert (found.source, found.grade_id) == ("\ufffd", "\ufffd")
+    cell_read = read_submission_cells(f'{raw}{{"grade_id": "\\udfff"}}}}}}]}}'.encode()).versions[
+        0
+    ][0]
+    assert (cell_read.source, cell_read.grade_id) == ("\ufffd", "\ufffd")
 
 
 def test_zero_bytes_are_left_out():
-    found = read_submission_cells(small().replace(b"\n", b"\x00\n"))
-    assert found.versions == (read_cells(small()),)
-    assert "zero bytes" in found.notes[0]
+    reading = read_submission_cells(small().replace(b"\n", b"\x00\n"))
+    assert reading.versions == (read_cells(small()),)
+    assert "zero bytes" in reading.notes[0]
 
 
-def test_windows_text_is_read_without_harm_to_utf_8_beside_it():
+def test_windows_text_and_utf_8_in_one_file_are_read():
     source = "# é ".encode() + b"\xe9 \x93"
     data = notebook(cell("SOURCE")).replace(b"SOURCE", source)
-    found = read_submission_cells(data)
-    assert found.versions[0][0].source == "# é é “"
-    assert "not UTF-8" in found.notes[0]
+    reading = read_submission_cells(data)
+    assert reading.versions[0][0].source == "# é é “"
+    assert "not UTF-8" in reading.notes[0]
 
 
 # --- conflicts --------------------------------------------------------------------------------
@@ -170,8 +189,8 @@ def test_windows_text_is_read_without_harm_to_utf_8_beside_it():
 
 def test_both_sides_of_a_conflict_are_versions():
     source = "a = 1\n" + conflict("b = 2", "b = 3\nc = 4", base="b = 0") + "\nd = 5"
-    found = read_submission_cells(notebook(cell("same"), cell(source)))
-    assert [version[1].source for version in found.versions] == [
+    reading = read_submission_cells(notebook(cell("same"), cell(source)))
+    assert [version[1].source for version in reading.versions] == [
         "a = 1\nb = 2\nd = 5",
         "a = 1\nb = 3\nc = 4\nd = 5",
     ]
@@ -196,7 +215,7 @@ def test_a_side_that_is_no_notebook_is_left_out():
         "print('<<<<<<< and >>>>>>>')",
     ],
 )
-def test_what_only_looks_like_a_conflict_is_none(text):
+def test_incomplete_conflict_markers_are_no_conflict(text):
     assert conflict_sides(text) is None
 
 
@@ -209,7 +228,7 @@ def test_what_only_looks_like_a_conflict_is_none(text):
         ("a =\u00a01", "a = 1"),
         ("a = “b”", 'a = "b"'),
         ("a = 1 − 2", "a = 1 - 2"),
-        ("a\u200b = '\u201c'", "a = '\u201c'"),  # the quote inside of a string is nobody's fault
+        ("a\u200b = '\u201c'", "a = '\u201c'"),  # the quote inside a string is no mistake
         ("a = '\u00a0'", None),
         ("a = “", None),
         ("plain nonsense", None),
@@ -219,16 +238,16 @@ def test_characters_are_replaced_only_where_that_makes_python(source, expected):
     assert repaired_python(source) == expected
 
 
-def test_the_names_that_a_cell_binds_and_reads():
+def test_names_in_cell_finds_bound_and_read_names():
     loop = "import a.b as c, d.e\nfor f in g:\n    h: int = i\n"
     source = loop + dedented("""
         def j(k=l):
             m = k
         class n(o): p = q
     """)
-    found = names_in_cell(source)
-    assert found.bound == set("cdfhjn")
-    assert found.read == {*"giloq", "int"}
+    cell_names = names_in_cell(source)
+    assert cell_names.bound == set("cdfhjn")
+    assert cell_names.read == {*"giloq", "int"}
     assert names_in_cell("return 1") is None
     assert names_in_cell("def f(:") is None
 
@@ -237,11 +256,11 @@ def test_the_names_that_a_cell_binds_and_reads():
     "source",
     ["(" * 90_000, "-" * 90_000 + "1", "a." * 45_000 + "a", "x+" * 45_000 + "x", "!l\n" * 30_000],
 )
-def test_hostile_sources_are_looked_at_and_left_alone(source):
-    found = read_submission_cells(
+def test_hostile_sources_are_planned_unchanged(source):
+    reading = read_submission_cells(
         notebook(cell(source), cell(source + " "), answer("add", RIGHT[0]))
     )
-    steps, _ = plan(found.versions[0], SMALL)
+    steps, _ = plan(reading.versions[0], SMALL_ASSIGNMENT)
     assert len(steps) == 3 + 4
 
 
@@ -256,8 +275,8 @@ def test_hostile_sources_are_looked_at_and_left_alone(source):
     ],
     ids=["quotes", "commas", "bytes", "conflict", "spaces"],
 )
-def test_twenty_megabytes_come_to_an_end(data):
-    """Work that grows with the square of the size would take days."""
+def test_twenty_hostile_megabytes_are_read_in_time(data):
+    """A reader that takes quadratic time would need days."""
     with pytest.raises(Unreadable):
         read_submission_cells(data)
 
@@ -266,16 +285,18 @@ def test_twenty_megabytes_come_to_an_end(data):
 
 
 def read_if_readable(data: bytes) -> None:
-    """Reads and plans; what comes of it is sound."""
+    """Read and plan; assert that each test is planned once and all texts can be encoded."""
     try:
-        found = read_submission_cells(data)
+        reading = read_submission_cells(data)
     except Unreadable:
         return
-    for version in found.versions:
-        steps, notes = plan(version, SMALL)
+    for version in reading.versions:
+        steps, notes = plan(version, SMALL_ASSIGNMENT)
         json.dumps([asdict(step) for step in steps]).encode()
-        "".join((*found.notes, *notes)).encode()
-        assert sorted(s.grade_id for s in steps if s.kind == "test") == sorted(SMALL.graded)
+        "".join((*reading.notes, *notes)).encode()
+        assert sorted(s.grade_id for s in steps if s.kind == "test") == sorted(
+            SMALL_ASSIGNMENT.graded
+        )
 
 
 @settings(max_examples=150, deadline=None)
@@ -314,16 +335,16 @@ def test_any_json_is_read_or_unreadable(content):
 
 @settings(max_examples=150, deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from(["flip", "cut", "insert", "swap"]))
-def test_a_torn_notebook_is_read_or_unreadable(seed, how):
+def test_a_torn_notebook_is_read_or_unreadable(seed, change):
     draw = random.Random(seed)
     data = bytearray(small())
     for _ in range(draw.randint(1, 4)):
         a, b = sorted(draw.randrange(len(data)) for _ in range(2))
-        if how == "flip":
+        if change == "flip":
             data[a] ^= 1 << draw.randrange(8)
-        elif how == "cut":
+        elif change == "cut":
             del data[a : min(b, a + 30)]
-        elif how == "insert":
+        elif change == "insert":
             data[a:a] = draw.randbytes(draw.randint(1, 9))
         else:
             data[a:b] = data[a:b][::-1]
@@ -333,19 +354,21 @@ def test_a_torn_notebook_is_read_or_unreadable(seed, how):
 @pytest.mark.parametrize(
     "text",
     [
-        "# %%\n# %%time\n" + "#" * 60 + "\nx = 1",  # comments that are no cell's
+        "# %%\n# %%time\n" + "#" * 60 + "\nx = 1",  # comments that mark no cell
         "# %%\n" + "\n" * 300_000 + "type = = 1",
         "In [1]: x\n" + "\n" * 90_000 + "= 1",
     ],
 )
-def test_no_text_is_gone_through_again_and_again(text):
-    """Each of these kept a pattern busy for minutes, or for ever."""
+def test_hostile_texts_are_read_in_linear_time(text):
+    """Each of these once kept a regular expression busy for minutes, or for ever."""
     with suppress(Unreadable):
         for cell in read_submission_cells(text.encode()).versions[0]:
             version_needed(cell.source)
 
 
-def test_a_heading_is_looked_for_once():
+def test_a_heading_is_searched_in_linear_time():
     cells = (Cell("\n" * 300_000 + "x", code=False), Cell('check("scoring.bilinear", f)'))
-    asked = Assignment("01_small", (Cell("f()", grade_id="points_f", grade=True, locked=True),))
-    assert "this is the notebook of scoring" in other_assignment_note(cells, asked)
+    assignment = Assignment(
+        "01_small", (Cell("f()", grade_id="points_f", grade=True, locked=True),)
+    )
+    assert "this is the notebook of scoring" in other_assignment_note(cells, assignment)

@@ -1,4 +1,4 @@
-"""What runs for a submission and in which order."""
+"""The plan of a submission: which steps run, and in which order."""
 
 import random
 import time
@@ -21,75 +21,79 @@ from helpers.small_course import NAME, RIGHT, STUB, TESTS, cell, graded, noteboo
 from helpers.small_course import solution as answer
 
 LIMITS = Limits(submission=30, cell=2)
-SMALL = Assignment(NAME, read_cells(small()))
+SMALL_ASSIGNMENT = Assignment(NAME, read_cells(small()))
 ADD, TWICE = answer("add", RIGHT[0]), answer("twice", RIGHT[1])
 SETUP, POINTS_ADD, HIDDEN_ADD, POINTS_TWICE = TESTS
 
 
-def assigned(*cells: dict) -> Assignment:
+def assignment_of_cells(*cells: dict) -> Assignment:
     return Assignment("a", read_cells(notebook(*cells)))
 
 
-def names(*cells: dict, assignment: Assignment = SMALL) -> list[str]:
+def names_of_steps(*cells: dict, assignment: Assignment = SMALL_ASSIGNMENT) -> list[str]:
+    """Return the names of the steps planned for a submission of these cells."""
     steps, _ = plan(read_cells(notebook(*cells)), assignment)
     return [step.name.removeprefix("cell ").removeprefix("test ") for step in steps]
 
 
-def notes(*cells: dict, assignment: Assignment = SMALL) -> list[str]:
+def notes_of_plan(*cells: dict, assignment: Assignment = SMALL_ASSIGNMENT) -> list[str]:
+    """Return the notes on a submission of these cells."""
     return plan(read_cells(notebook(*cells)), assignment)[1]
 
 
 # --- tests ------------------------------------------------------------------------------------
 
 
-def test_tests_are_the_instructors():
+def test_an_edited_test_runs_as_the_instructors():
     changed = notebook(graded("points_add", "2", 2), answer("add", "def add(a, b): ..."))
-    steps, _ = plan(read_cells(changed), SMALL)
+    steps, _ = plan(read_cells(changed), SMALL_ASSIGNMENT)
     assert next(s.source for s in steps if s.grade_id == "points_add") == TESTS[1]["source"]
 
 
-def test_steps_say_whose_they_are():
+def test_steps_have_kinds():
     loose = cell("helper = 1")
-    steps, _ = plan(read_cells(notebook(SETUP, ADD, loose, TWICE, *TESTS[1:])), SMALL)
+    steps, _ = plan(read_cells(notebook(SETUP, ADD, loose, TWICE, *TESTS[1:])), SMALL_ASSIGNMENT)
     kinds = ["given", "cell", "cell", "cell", "test", "test", "test"]
     assert [step.kind for step in steps] == kinds
     assert [bool(step.grade_id) for step in steps] == [kind == "test" for kind in kinds]
 
 
-def test_lost_tests_come_back_before_the_next_kept_one_or_last():
+def test_lost_tests_are_put_back_in_order():
     full = ["setup", "add", "twice", "points_add", "hidden_add", "points_twice"]
-    assert names(SETUP, ADD, TWICE, POINTS_ADD, HIDDEN_ADD) == full
-    assert names(SETUP, ADD, TWICE, HIDDEN_ADD, POINTS_TWICE) == full
-    assert names(ADD, TWICE) == full
-    assert names(ADD, TWICE, POINTS_ADD) == full
-    # of a hidden test students hold a comment, which a script or a page in Markdown has as text
-    assert notes(ADD, TWICE, POINTS_ADD) == ["missing tests were put back: setup, points_twice"]
+    assert names_of_steps(SETUP, ADD, TWICE, POINTS_ADD, HIDDEN_ADD) == full
+    assert names_of_steps(SETUP, ADD, TWICE, HIDDEN_ADD, POINTS_TWICE) == full
+    assert names_of_steps(ADD, TWICE) == full
+    assert names_of_steps(ADD, TWICE, POINTS_ADD) == full
+    # students' copy of a hidden test is only a comment, so nobody can tell that it is missing
+    assert notes_of_plan(ADD, TWICE, POINTS_ADD) == [
+        "missing tests were put back: setup, points_twice"
+    ]
 
 
 def test_a_second_copy_of_a_test_is_ignored():
-    assert names(ADD, *TESTS, *TESTS) == names(ADD, *TESTS)
-    assert sum("second copy" in note for note in notes(ADD, *TESTS, *TESTS)) == len(TESTS)
+    assert names_of_steps(ADD, *TESTS, *TESTS) == names_of_steps(ADD, *TESTS)
+    assert sum("second copy" in note for note in notes_of_plan(ADD, *TESTS, *TESTS)) == len(TESTS)
 
 
-def test_a_cell_is_a_copy_by_what_it_holds():
+def test_a_copy_of_a_test_is_recognised_by_its_content():
     loose = [cell("  \n" + as_released(Cell(t["source"])) + "\n\n") for t in TESTS]
-    assert names(ADD, TWICE, *loose) == names(ADD, TWICE, *TESTS)
-    assert notes(ADD, TWICE, *loose) == []
+    assert names_of_steps(ADD, TWICE, *loose) == names_of_steps(ADD, TWICE, *TESTS)
+    assert notes_of_plan(ADD, TWICE, *loose) == []
     mine = graded("points_add", RIGHT[0], 2)
     expected = ["setup", "2", "twice", "points_add", "hidden_add", "points_twice"]
-    assert names(SETUP, mine, TWICE) == expected
+    assert names_of_steps(SETUP, mine, TWICE) == expected
     older = graded("points_add", "assert add(1, 1) == 2", 2)
-    assert names(SETUP, ADD, TWICE, older, *TESTS[2:])[3:5] == ["4", "points_add"]
+    assert names_of_steps(SETUP, ADD, TWICE, older, *TESTS[2:])[3:5] == ["4", "points_add"]
 
 
-TASKS = assigned(
+TWO_EXERCISES = assignment_of_cells(
     cell("import math"),
     answer("one", "### BEGIN SOLUTION\ndef f(): return 1\n### END SOLUTION"),
     graded("points_one", "assert f() == 1", 1),
     answer("two", "### BEGIN SOLUTION\ndef g(): return 2\n### END SOLUTION"),
     graded("points_two", "assert g() == 2", 1),
 )
-ONE, TWO = answer("one", "def f(): return 1"), answer("two", "def g(): return 2")
+ANSWER_ONE, ANSWER_TWO = answer("one", "def f(): return 1"), answer("two", "def g(): return 2")
 POINTS_ONE = graded("points_one", "assert f() == 1", 1)
 POINTS_TWO = graded("points_two", "assert g() == 2", 1)
 HELPER = cell("helper = 1")
@@ -98,26 +102,29 @@ HELPER = cell("helper = 1")
 @pytest.mark.parametrize(
     ("cells", "order"),
     [
-        ([ONE, POINTS_ONE, TWO, POINTS_TWO], "one points_one two points_two"),
-        ([TWO, POINTS_TWO, ONE, POINTS_ONE], "two one points_two points_one"),
-        ([POINTS_ONE, POINTS_TWO, ONE, TWO], "one points_one two points_two"),
-        ([ONE, TWO, POINTS_TWO, POINTS_ONE], "one two points_one points_two"),
-        ([ONE, HELPER, TWO, POINTS_TWO], "one 2 points_one two points_two"),
-        ([ONE, TWO, HELPER], "one points_one two 3 points_two"),
-        ([ONE, POINTS_ONE, HELPER, TWO], "one points_one 3 two points_two"),
-        ([POINTS_ONE, cell("def f(): return 1"), TWO], "2 points_one two points_two"),
+        ([ANSWER_ONE, POINTS_ONE, ANSWER_TWO, POINTS_TWO], "one points_one two points_two"),
+        ([ANSWER_TWO, POINTS_TWO, ANSWER_ONE, POINTS_ONE], "two one points_two points_one"),
+        ([POINTS_ONE, POINTS_TWO, ANSWER_ONE, ANSWER_TWO], "one points_one two points_two"),
+        ([ANSWER_ONE, ANSWER_TWO, POINTS_TWO, POINTS_ONE], "one two points_one points_two"),
+        ([ANSWER_ONE, HELPER, ANSWER_TWO, POINTS_TWO], "one 2 points_one two points_two"),
+        ([ANSWER_ONE, ANSWER_TWO, HELPER], "one points_one two 3 points_two"),
+        ([ANSWER_ONE, POINTS_ONE, HELPER, ANSWER_TWO], "one points_one 3 two points_two"),
+        ([POINTS_ONE, cell("def f(): return 1"), ANSWER_TWO], "2 points_one two points_two"),
         ([HELPER, cell("f = g = None")], "1 2 points_one points_two"),
-        ([ONE, graded("points_one", "f()", 1), HELPER, TWO], "one 2 points_one 3 two points_two"),
-        ([TWO, ONE, ONE], "two one one points_one points_two"),
+        (
+            [ANSWER_ONE, graded("points_one", "f()", 1), HELPER, ANSWER_TWO],
+            "one 2 points_one 3 two points_two",
+        ),
+        ([ANSWER_TWO, ANSWER_ONE, ANSWER_ONE], "two one one points_one points_two"),
         ([], "points_one points_two"),
     ],
 )
-def test_a_test_comes_after_all_that_it_needs(cells, order):
-    assert names(*cells, assignment=TASKS) == order.split()
+def test_a_test_comes_after_everything_it_needs(cells, order):
+    assert names_of_steps(*cells, assignment=TWO_EXERCISES) == order.split()
 
 
 def test_a_name_that_is_answered_twice_is_tested_twice():
-    again = assigned(
+    assignment = assignment_of_cells(
         answer("first", "def f(): return 1"),
         graded("points_first", "assert f() == 1", 1),
         answer("second", "def f(): return 2"),
@@ -125,14 +132,17 @@ def test_a_name_that_is_answered_twice_is_tested_twice():
     )
     first, second = answer("first", "def f(): return 1"), answer("second", "def f(): return 2")
     expected = ["first", "points_first", "second", "points_second"]
-    assert names(first, second, assignment=again) == expected
+    assert names_of_steps(first, second, assignment=assignment) == expected
     test = graded("points_first", "assert f() == 1", 1)
-    assert names(first, second, test, assignment=again)[-1] == "points_second"
-    assert names(test, second, cell("def f(): return 2"), assignment=again)[0] == "points_first"
+    assert names_of_steps(first, second, test, assignment=assignment)[-1] == "points_second"
+    assert (
+        names_of_steps(test, second, cell("def f(): return 2"), assignment=assignment)[0]
+        == "points_first"
+    )
 
 
 def test_a_test_comes_after_those_whose_names_it_uses():
-    course = assigned(
+    course = assignment_of_cells(
         answer("one", "def f(): return 1"),
         graded("points_one", "def near(a, b): return a == b\nassert near(f(), 1)", 1),
         answer("two", "def g(): return 2"),
@@ -140,47 +150,73 @@ def test_a_test_comes_after_those_whose_names_it_uses():
     )
     test = graded("points_two", "assert near(g(), 2)", 1)
     expected = ["two", "one", "4", "points_one", "points_two"]
-    assert names(TWO, test, ONE, HELPER, assignment=course) == expected
+    assert names_of_steps(ANSWER_TWO, test, ANSWER_ONE, HELPER, assignment=course) == expected
 
 
 def test_a_setup_comes_before_the_answers_that_follow_it():
-    course = assigned(
+    course = assignment_of_cells(
         cell("import math"),
         answer("one", "def f(): return 1"),
         cell("x = f()", "setup", locked=True),
         answer("two", "y = x"),
         graded("points", "assert y == 1", 1),
     )
-    one, two = answer("one", "def f(): return 1"), answer("two", "y = x")
+    first, second = answer("one", "def f(): return 1"), answer("two", "y = x")
     setup = cell("x = f()", "setup", locked=True)
     expected = ["one", "setup", "two", "points"]
-    for cells in ([one, setup, two], [setup, one, two], [one, two, setup], [one, two]):
-        assert names(*cells, assignment=course) == expected
-    given = assigned(cell("import math"), cell("x = math.e", "setup", locked=True), POINTS_ONE)
-    assert names(cell("import math"), assignment=given) == ["1", "setup", "points_one"]
+    for cells in (
+        [first, setup, second],
+        [setup, first, second],
+        [first, second, setup],
+        [first, second],
+    ):
+        assert names_of_steps(*cells, assignment=course) == expected
+    course_of_setup = assignment_of_cells(
+        cell("import math"), cell("x = math.e", "setup", locked=True), POINTS_ONE
+    )
+    assert names_of_steps(cell("import math"), assignment=course_of_setup) == [
+        "1",
+        "setup",
+        "points_one",
+    ]
     edited = cell("x = 7\nmine = 1", "setup", locked=True)
-    assert names(one, edited, two, assignment=course) == ["one", "2", "setup", "two", "points"]
+    assert names_of_steps(first, edited, second, assignment=course) == [
+        "one",
+        "2",
+        "setup",
+        "two",
+        "points",
+    ]
 
 
 def test_given_cells_come_back_where_they_are_needed():
     used, unused = answer("one", "def f(): return math.pi"), answer("one", "def f(): return 3")
-    assert names(used, assignment=TASKS)[:2] == ["given", "one"]
-    assert names(used, cell("import math"), assignment=TASKS)[:3] == ["given", "one", "2"]
-    assert names(cell("import math, sys"), used, assignment=TASKS)[:2] == ["1", "one"]
-    assert names(cell("y = math.pi"), used, assignment=TASKS)[:2] == ["given", "1"]
-    assert names(unused, assignment=TASKS)[0] == "one"
-    steps, _ = plan(read_cells(notebook(cell("import math"), ONE)), TASKS)
+    assert names_of_steps(used, assignment=TWO_EXERCISES)[:2] == ["given", "one"]
+    assert names_of_steps(used, cell("import math"), assignment=TWO_EXERCISES)[:3] == [
+        "given",
+        "one",
+        "2",
+    ]
+    assert names_of_steps(cell("import math, sys"), used, assignment=TWO_EXERCISES)[:2] == [
+        "1",
+        "one",
+    ]
+    assert names_of_steps(cell("y = math.pi"), used, assignment=TWO_EXERCISES)[:2] == ["given", "1"]
+    assert names_of_steps(unused, assignment=TWO_EXERCISES)[0] == "one"
+    steps, _ = plan(read_cells(notebook(cell("import math"), ANSWER_ONE)), TWO_EXERCISES)
     assert [step.kind for step in steps][:2] == ["given", "cell"]
 
 
 def test_a_cell_that_only_shows_a_verdict_is_left_out():
     check = cell("check('g', g)", "check_two", locked=True)
-    course = Assignment("a", (*TASKS.cells[:4], *read_cells(notebook(check)), *TASKS.cells[4:]))
-    tests = [ONE, POINTS_ONE, TWO, POINTS_TWO]
+    course = Assignment(
+        "a", (*TWO_EXERCISES.cells[:4], *read_cells(notebook(check)), *TWO_EXERCISES.cells[4:])
+    )
+    tests = [ANSWER_ONE, POINTS_ONE, ANSWER_TWO, POINTS_TWO]
     expected = ["one", "points_one", "two", "points_two"]
-    for cells in ([ONE, check, TWO], [*tests, check], [check, *tests]):
-        assert names(*cells, assignment=course) == expected
-    assert names(*tests, HELPER, check, assignment=course) == [*expected, "5"]
+    for cells in ([ANSWER_ONE, check, ANSWER_TWO], [*tests, check], [check, *tests]):
+        assert names_of_steps(*cells, assignment=course) == expected
+    assert names_of_steps(*tests, HELPER, check, assignment=course) == [*expected, "5"]
 
 
 @pytest.mark.parametrize(
@@ -244,13 +280,13 @@ def test_a_cell_that_only_shows_a_verdict_is_left_out():
         ("async def f():\n  async with x as g: pass\n  async for h in y: pass", "f"),
     ],
 )
-def test_a_name_is_bound_by_one_rule_here_and_there(source, bound):
+def test_bound_names_agree_in_plan_and_judge(source, bound):
     assert source_names(source).bound == names_bound(source) == frozenset(bound.split())
 
 
 def test_a_given_comprehension_hides_no_name_of_an_answer():
-    """The student's function is called, not what a loop variable was called like."""
-    course = assigned(
+    """The test calls the student's ``f``, although a given cell has a loop variable ``f``."""
+    course = assignment_of_cells(
         answer("one", "### BEGIN SOLUTION\ndef f(): return 1\n### END SOLUTION"),
         cell("squares = [f * f for f in range(3)]"),
         graded("points", "assert f() == len(squares) - 2", 1),
@@ -262,9 +298,9 @@ def test_a_given_comprehension_hides_no_name_of_an_answer():
 # --- answers ----------------------------------------------------------------------------------
 
 
-def test_what_was_left_empty_does_not_undo_an_answer():
+def test_an_unfilled_stub_does_not_replace_an_answer():
     stub = answer("one", "def f():\n    raise NotImplementedError()")
-    course = assigned(
+    course = assignment_of_cells(
         answer(
             "one",
             dedented("""
@@ -277,22 +313,36 @@ def test_what_was_left_empty_does_not_undo_an_answer():
         graded("points_one", "assert f() == 1", 1),
     )
     mine = cell("def f():\n    return 1")
-    assert names(mine, stub, POINTS_ONE, assignment=course) == ["1", "points_one"]
-    assert names(stub, POINTS_ONE, mine, assignment=course) == ["3", "points_one"]
-    assert names(ONE, stub, assignment=course) == ["one", "points_one"]
-    assert names(stub, assignment=course) == ["one", "points_one"]
-    assert names(ADD, answer("add", STUB), TWICE, *TESTS).count("add") == 1
+    assert names_of_steps(mine, stub, POINTS_ONE, assignment=course) == ["1", "points_one"]
+    assert names_of_steps(stub, POINTS_ONE, mine, assignment=course) == ["3", "points_one"]
+    assert names_of_steps(ANSWER_ONE, stub, assignment=course) == ["one", "points_one"]
+    assert names_of_steps(stub, assignment=course) == ["one", "points_one"]
+    assert names_of_steps(ADD, answer("add", STUB), TWICE, *TESTS).count("add") == 1
 
 
 def test_markdown_runs_only_where_it_is_the_only_answer():
-    parked = {**TWO, "cell_type": "markdown", "source": "def g(): return 3"}
-    assert names(ONE, parked, assignment=TASKS) == ["one", "points_one", "two", "points_two"]
-    assert "3" not in names(ONE, parked, cell("def g(): return 2"), assignment=TASKS)[2]
+    parked = {**ANSWER_TWO, "cell_type": "markdown", "source": "def g(): return 3"}
+    assert names_of_steps(ANSWER_ONE, parked, assignment=TWO_EXERCISES) == [
+        "one",
+        "points_one",
+        "two",
+        "points_two",
+    ]
+    assert (
+        "3"
+        not in names_of_steps(
+            ANSWER_ONE, parked, cell("def g(): return 2"), assignment=TWO_EXERCISES
+        )[2]
+    )
     prose = {**parked, "source": "Done"}
-    assert names(ONE, prose, assignment=TASKS) == ["one", "points_one", "points_two"]
+    assert names_of_steps(ANSWER_ONE, prose, assignment=TWO_EXERCISES) == [
+        "one",
+        "points_one",
+        "points_two",
+    ]
 
 
-def test_halves_are_joined_and_whole_cells_are_not():
+def test_split_statements_are_joined():
     def sources(*texts):
         steps, _ = plan(tuple(Cell(text) for text in texts), Assignment("a", ()))
         return [step.source for step in steps]
@@ -305,17 +355,17 @@ def test_halves_are_joined_and_whole_cells_are_not():
     assert sources("%%bash\nls", "    b = 2")[1] == "b = 2"
 
 
-def test_names_of_cells_are_the_assignments():
+def test_cells_have_the_names_of_the_assignment():
     strange = cell("a = 1", "x" * 500 + "\n")
-    assert names(strange)[0] in ("1", "setup")
-    stands, _ = lay_out(read_cells(notebook(strange)), SMALL)
-    assert stands[0].grade_id == "setup"
+    assert names_of_steps(strange)[0] in ("1", "setup")
+    placed_cells, _ = lay_out(read_cells(notebook(strange)), SMALL_ASSIGNMENT)
+    assert placed_cells[0].grade_id == "setup"
 
 
 # --- IPython ----------------------------------------------------------------------------------
 
 
-def test_ipythons_lines_are_taken_out_and_noted():
+def test_ipython_lines_are_removed_and_noted():
     source = dedented("""
         %matplotlib inline
         if x:
@@ -339,7 +389,7 @@ def test_ipythons_lines_are_taken_out_and_noted():
     assert without_magics("%%time\nx = 1") == ("\nx = 1", ())
     assert without_magics("%time x = 1") == ("x = 1", ())
     assert without_magics("%%timeit\nx = 1") == ("\nx = 1", (TIMEIT_KEEPS_NAMES,))
-    assert without_magics("%%timeit\nf(1)") == ("\nf(1)", ())  # which keeps nothing
+    assert without_magics("%%timeit\nf(1)") == ("\nf(1)", ())  # which binds no name
 
 
 @pytest.mark.parametrize(
@@ -392,16 +442,16 @@ def test_ipythons_lines_are_taken_out_and_noted():
         ("def f(", "def f("),
     ],
 )
-def test_what_stands_in_their_place(source, plain):
+def test_ipython_lines_have_a_plain_replacement(source, plain):
     assert without_magics(source)[0] == plain
 
 
 @pytest.mark.parametrize("mark", ['"', "'"])
-def test_a_line_is_read_through_once(mark):
-    began = time.process_time()
+def test_a_long_line_is_read_in_linear_time(mark):
+    start = time.process_time()
     source = f"!ls\n{mark}" + f"\\{mark}" * 10_000 + "\\\n!ls\n"
     assert without_magics(source)[1] == ("!ls was not run",)
-    assert time.process_time() - began < 0.2
+    assert time.process_time() - start < 0.2
 
 
 # --- the whole --------------------------------------------------------------------------------
@@ -409,26 +459,26 @@ def test_a_line_is_read_through_once(mark):
 
 @settings(max_examples=12, deadline=None)
 @given(st.integers(0, 2**32))
-def test_points_do_not_depend_on_the_cells_that_are_no_answers(seed):
-    """Given cells and tests are shuffled among the answers, deleted, and doubled."""
+def test_points_do_not_depend_on_other_cells(seed):
+    """Given cells and tests are shuffled among the answers, deleted, and repeated."""
     draw = random.Random(seed)
     others = [cell("# Small\nA title.", code=False), cell("note = 1"), *TESTS]
     others = [c for c in others for _ in range(draw.choice([0, 1, 1, 2]))]
     cells = [*draw.sample(others, len(others))]
-    for found in draw.sample([ADD, TWICE], 2):
-        cells.insert(draw.randint(0, len(cells)), found)
-    report = grade_submission(notebook(*cells), SMALL, limits=LIMITS)
+    for solved in draw.sample([ADD, TWICE], 2):
+        cells.insert(draw.randint(0, len(cells)), solved)
+    report = grade_submission(notebook(*cells), SMALL_ASSIGNMENT, limits=LIMITS)
     assert report.points == 7, (report.notes, [c["source"] for c in cells])
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.sampled_from([ADD, TWICE, *TESTS, HELPER, answer("add", STUB)]), max_size=12))
-def test_every_test_runs_once_and_every_cell_of_the_student(cells):
-    planned = names(*cells)
-    for found in TESTS:
-        assert planned.count(found["metadata"]["nbgrader"]["grade_id"]) == 1
-    own = [c["source"] for c in cells if c in (ADD, TWICE, HELPER)]
-    steps, _ = plan(read_cells(notebook(*cells)), SMALL)
-    assert [s.source for s in steps if s.source in own] == own
+def test_every_test_and_every_students_cell_runs_once(cells):
+    planned = names_of_steps(*cells)
+    for test in TESTS:
+        assert planned.count(test["metadata"]["nbgrader"]["grade_id"]) == 1
+    students_sources = [c["source"] for c in cells if c in (ADD, TWICE, HELPER)]
+    steps, _ = plan(read_cells(notebook(*cells)), SMALL_ASSIGNMENT)
+    assert [s.source for s in steps if s.source in students_sources] == students_sources
     last = max((n for n, name in enumerate(planned) if name in ("add", "twice")), default=-1)
     assert planned.index("points_twice") > last

@@ -1,4 +1,4 @@
-"""A real PostgreSQL server holds the gradebook as SQLite does."""
+"""A real PostgreSQL server holds the same gradebook as SQLite."""
 
 import os
 import pwd
@@ -26,11 +26,11 @@ pytestmark = pytest.mark.slow
 
 
 def programs() -> Path | None:
-    """The folder with the newest server's programs."""
-    found = sorted(
+    """Return the folder with the newest server's programs, None where there is none."""
+    paths = sorted(
         Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda p: float(p.parts[-3])
     )
-    path = str(found[-1]) if found else shutil.which("initdb")
+    path = str(paths[-1]) if paths else shutil.which("initdb")
     return Path(path).parent if path else None
 
 
@@ -44,7 +44,7 @@ class PostgresServer:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[PostgresServer]:
-    """A server of our own, on the loopback, with a password; it ends with the tests."""
+    """Start a server on the loopback with a password; it ends with the tests."""
     pytest.importorskip("psycopg", reason="psycopg is not installed: pip install psycopg[binary]")
     binaries = programs()
     if binaries is None:
@@ -55,11 +55,11 @@ def server() -> Iterator[PostgresServer]:
         if owner:
             for path in (Path(folder), Path(folder) / "password"):
                 shutil.chown(path, owner)
-        prefix = ["setpriv", f"--reuid={owner}", f"--regid={gid(owner)}", "--clear-groups"]
+        prefix = ["setpriv", f"--reuid={owner}", f"--regid={group_id(owner)}", "--clear-groups"]
         data, prefix = f"{folder}/data", prefix if owner else []
 
-        def do(program: str, *arguments: str) -> None:
-            done = subprocess.run(
+        def run_program(program: str, *arguments: str) -> None:
+            process = subprocess.run(
                 [*prefix, str(binaries / program), *arguments],
                 capture_output=True,
                 text=True,
@@ -67,34 +67,34 @@ def server() -> Iterator[PostgresServer]:
                 stdin=subprocess.DEVNULL,
                 timeout=120,
             )
-            assert done.returncode == 0, done.stdout + done.stderr
+            assert process.returncode == 0, process.stdout + process.stderr
 
-        do("initdb", "-D", data, "-U", "ada", "-E", "UTF8", "--locale=C", "--no-sync",
+        run_program("initdb", "-D", data, "-U", "ada", "-E", "UTF8", "--locale=C", "--no-sync",
            "--auth=scram-sha-256", f"--pwfile={folder}/password")  # fmt: skip
-        for last in (False, False, True):  # somebody may take the port just now
+        for last in (False, False, True):  # another process may take the port in between
             port = free_port()
             settings = f"-p {port} -c listen_addresses=127.0.0.1 -k {folder} -c fsync=off"
             start = "-w", "-t", "60", "-l", f"{folder}/log", "-o", settings, "start"
             with nullcontext() if last else suppress(AssertionError):
-                do("pg_ctl", "-D", data, *start)
+                run_program("pg_ctl", "-D", data, *start)
                 break
         try:
             yield PostgresServer(port)
         finally:
-            do("pg_ctl", "-D", data, "-w", "-m", "immediate", "stop")
+            run_program("pg_ctl", "-D", data, "-w", "-m", "immediate", "stop")
 
 
 def server_user() -> str:
-    """Whom the server runs as: it refuses to run as root."""
+    """Return the user that the server runs as, "" for this one; it refuses to run as root."""
     if os.geteuid() != 0:
         return ""
-    known = {entry.pw_name for entry in pwd.getpwall()}
-    if shutil.which("setpriv") is None or not known & {"postgres", "nobody"}:
+    user_names = {entry.pw_name for entry in pwd.getpwall()}
+    if shutil.which("setpriv") is None or not user_names & {"postgres", "nobody"}:
         pytest.skip("as root, the PostgreSQL server needs setpriv and a user postgres or nobody")
-    return "postgres" if "postgres" in known else "nobody"
+    return "postgres" if "postgres" in user_names else "nobody"
 
 
-def gid(user: str) -> int:
+def group_id(user: str) -> int:
     return pwd.getpwnam(user).pw_gid if user else os.getegid()
 
 
@@ -116,8 +116,8 @@ def run(course: Path, *options: str, **more: str) -> subprocess.CompletedProcess
     return forked_commands.run("grade", NAME, *options, cwd=course, **more)
 
 
-def held(course: Path, db: str) -> dict[str, list]:
-    """All that a gradebook holds of submissions, without its own keys, through SQLAlchemy."""
+def gradebook_rows(course: Path, db: str) -> dict[str, list]:
+    """Return all that a gradebook holds of submissions, without its own keys."""
     from sqlalchemy import text
 
     where = (
@@ -137,36 +137,40 @@ def held(course: Path, db: str) -> dict[str, list]:
     )
     with open_gradebook(find_gradebook(course, db)) as gradebook:
         rows = [[tuple(row) for row in gradebook.db.execute(text(q))] for q in queries]
-    return {query: sorted(found, key=repr) for query, found in zip(queries, rows, strict=True)}
-
-
-def normal(rows: dict[str, list]) -> dict[str, list]:
-    """Truth values as numbers, which is how SQLite has them."""
     return {
-        query: sorted((tuple(int(v) if isinstance(v, bool) else v for v in row) for row in found),
+        query: sorted(rows_found, key=repr) for query, rows_found in zip(queries, rows, strict=True)
+    }
+
+
+def with_numbers_for_booleans(rows: dict[str, list]) -> dict[str, list]:
+    """Return the rows with truth values as numbers, as SQLite has them."""
+    return {
+        query: sorted((tuple(int(v) if isinstance(v, bool) else v for v in r) for r in found_rows),
                       key=repr)
-        for query, found in rows.items()
+        for query, found_rows in rows.items()
     }  # fmt: skip
 
 
-def test_a_class_graded_twice_is_as_in_sqlite(server, tmp_path):
+def test_a_class_graded_twice_agrees_with_sqlite(server, tmp_path):
     course = make_course(
         tmp_path, ada=small(), bob=small(twice=STUB), torn=b'{"cells": [', empty=small(STUB, STUB)
     )
     hand_in(course, "Zoë Ångström", small(add=STUB))
     (course / "submitted" / "absent").mkdir()
     (course / "submitted" / "ada" / NAME / "timestamp.txt").write_text("2026-03-01 12:00:00 UTC")
-    here, there = f"sqlite:///{tmp_path}/gradebook.db", new_database(server, "class")
+    sqlite_url, postgres_url = f"sqlite:///{tmp_path}/gradebook.db", new_database(server, "class")
     for number in range(2):
-        for db in (here, there):
-            done = run(course, ATTNCOURSE_DB=db)
-            assert (done.returncode, done.stderr) == (0, ""), done
-            assert PASSWORD not in done.stdout
-            assert ESCAPED not in done.stdout
-        assert "points are in postgresql+psycopg://ada:***@127.0.0.1" in done.stdout
-        assert normal(held(course, here)) == normal(held(course, there))
-        for db in (here, there):
-            with open_gradebook(find_gradebook(course, db)) as gradebook:
+        for url in (sqlite_url, postgres_url):
+            process = run(course, ATTNCOURSE_DB=url)
+            assert (process.returncode, process.stderr) == (0, ""), process
+            assert PASSWORD not in process.stdout
+            assert ESCAPED not in process.stdout
+        assert "points are in postgresql+psycopg://ada:***@127.0.0.1" in process.stdout
+        assert with_numbers_for_booleans(
+            gradebook_rows(course, sqlite_url)
+        ) == with_numbers_for_booleans(gradebook_rows(course, postgres_url))
+        for url in (sqlite_url, postgres_url):
+            with open_gradebook(find_gradebook(course, url)) as gradebook:
                 grade = gradebook.find_grade("points_add", NAME, NAME, "bob")
                 assert grade.auto_score == 2
                 assert grade.manual_score == (None, 0.5)[number]
@@ -178,7 +182,7 @@ def test_a_class_graded_twice_is_as_in_sqlite(server, tmp_path):
 
 def test_a_servers_refusal_is_a_line_without_password(server, tmp_path):
     course = make_course(tmp_path, ada=small())
-    for db, words in (
+    for url, message in (
         (server.url("no_such_class"), 'database "no_such_class" does not exist'),
         (server.url("postgres", password="wr0ng"), "password authentication failed"),
         (server.url("postgres", user="eve"), "password authentication failed"),
@@ -187,12 +191,12 @@ def test_a_servers_refusal_is_a_line_without_password(server, tmp_path):
         (f"postgresql://ada:{ESCAPED}@no host/x", ""),
         (f"postgresql://ada:{ESCAPED}@127.0.0.1:port/x", ""),
     ):
-        done = run(course, "--db", db)
-        assert (done.returncode, done.stdout) == (2, ""), db
-        assert len(done.stderr.splitlines()) == 1
-        assert words in done.stderr
+        process = run(course, "--db", url)
+        assert (process.returncode, process.stdout) == (2, ""), url
+        assert len(process.stderr.splitlines()) == 1
+        assert message in process.stderr
         for secret in (PASSWORD, ESCAPED, "wr0ng", "se/cr"):
-            assert secret not in done.stderr
+            assert secret not in process.stderr
     assert not (course / "gradebook.db").exists()
 
 
@@ -202,9 +206,9 @@ def test_another_courses_tables_on_the_server_are_not_written(server, tmp_path):
     course, db = make_course(tmp_path, ada=small()), new_database(server, "others")
     with psycopg.connect(db, autocommit=True) as connection:
         connection.execute("create table recipes (name text)")
-    done = run(course, "--db", db)
-    assert done.returncode == 2
-    assert "holds other tables than nbgrader's" in done.stderr
+    process = run(course, "--db", db)
+    assert process.returncode == 2
+    assert "holds other tables than nbgrader's" in process.stderr
     with psycopg.connect(db, autocommit=True) as connection:
         connection.execute("drop table recipes")
     with open_gradebook(find_gradebook(course, db)) as gradebook:
@@ -214,25 +218,27 @@ def test_another_courses_tables_on_the_server_are_not_written(server, tmp_path):
         connection.execute("update assignment set course_id = 'chemistry'")
         connection.execute("delete from course where id = 'attention'")
         gradebook.db.commit()
-    done = run(course, "--db", db)
-    assert done.returncode == 2
-    assert "gradebook of another course (chemistry; this one is attention)" in done.stderr
+    process = run(course, "--db", db)
+    assert process.returncode == 2
+    assert "gradebook of another course (chemistry; this one is attention)" in process.stderr
 
 
 def test_a_gradebook_moves_to_a_server_and_back(server, tmp_path):
-    course, there = make_course(tmp_path, ada=small()), new_database(server, "moved")
+    course, postgres_url = make_course(tmp_path, ada=small()), new_database(server, "moved")
     assert run(course).returncode == 0
     with open_gradebook(find_gradebook(course)) as gradebook:
         grade = gradebook.find_submission(NAME, "ada").notebooks[0].grades[0]
         grade.manual_score, grade.extra_credit = 0.5, 0.25
         gradebook.db.commit()
-    assert copy_gradebook(course, there)["student"] == 1
-    back = f"sqlite:///{tmp_path}/back.db"
-    copy_gradebook(course, back, there)
-    results = [class_results(course, NAME, db).by_student["ada"] for db in (None, there, back)]
+    assert copy_gradebook(course, postgres_url)["student"] == 1
+    sqlite_url = f"sqlite:///{tmp_path}/back.db"
+    copy_gradebook(course, sqlite_url, postgres_url)
+    results = [
+        class_results(course, NAME, db).by_student["ada"] for db in (None, postgres_url, sqlite_url)
+    ]
     assert len({(result.score, result.manual) for result in results}) == 1
     assert len(results[0].manual) == 1
-    with pytest.raises(UserError, match="is not empty") as refused:
-        copy_gradebook(course, there)
-    assert ESCAPED not in str(refused.value)
-    assert PASSWORD not in str(refused.value)
+    with pytest.raises(UserError, match="is not empty") as error:
+        copy_gradebook(course, postgres_url)
+    assert ESCAPED not in str(error.value)
+    assert PASSWORD not in str(error.value)

@@ -27,8 +27,8 @@ from attncourse.grading.results.class_results import class_results
 from attncourse.grading.results.late_days import write_late_days_worksheet
 from attncourse.grading.results.similar import similar_pairs
 from helpers.driver_runs import grade
-from helpers.gradebook_scores import score, scores, with_question, write_solved
-from helpers.platform_downloads import archive, packed, table
+from helpers.gradebook_scores import adas_scores, enter_score, with_question, write_solved
+from helpers.platform_downloads import write_archive, write_table, zip_bytes
 from helpers.project import ROOT
 from helpers.small_class import refuses, run
 from helpers.small_course import (
@@ -62,15 +62,18 @@ def course(tmp_path) -> Path:
 
 
 def moodle_path(name: str, number: int, file: str = FILE) -> str:
+    """Return the path of a student's file in Moodle's download."""
     return f"{name}_{number}_assignsubmission_file/{file}"
 
 
 def collect_files(course: Path, files: dict[str, bytes], roster: str = "class.csv", **more):
-    zipped = archive(course / "d.zip", files.items())
+    """Collect a zip of these files with this roster, and return the collection."""
+    zipped = write_archive(course / "d.zip", files.items())
     return collect_downloads(course, NAME, [zipped], course / roster if roster else None, **more)
 
 
 def path_by_owner(collection) -> dict[str, str]:
+    """Return the path in the download that each student's work was taken from."""
     return {row.student: row.owned.item.shown for row in collection.rows}
 
 
@@ -189,7 +192,7 @@ def test_a_groups_different_pages_are_not_shared(course, marker):
     (course / "groups.csv").write_text(GROUP_LISTS["a row a member"])
     collect_files(course, TEAM_DOWNLOAD)
     grade(course)
-    score(course, "bob", "points_twice", 1.0)
+    enter_score(course, "bob", "points_twice", 1.0)
     feedback = give_feedback(course, NAME, download=course / "d.zip")
     assert any("the pages of Team Rot differ, give them back by hand: ada, bob" in remark
                for remark in feedback.remarks)  # fmt: skip
@@ -242,7 +245,7 @@ def test_a_second_roster_distinguishes_namesakes(course):
     head = "Identifier,Full name,Email address,Last modified (submission)\n"
     (course / "w.csv").write_text(head + "".join(rows))
     files = {moodle_path("Anna Müller", n): small(add=f"a = {n}") for n in (1, 2)}
-    zipped = archive(course / "d.zip", files.items())
+    zipped = write_archive(course / "d.zip", files.items())
     assert len(collect_downloads(course, NAME, [zipped], course / "r.csv").left) == 2
     process = run("collect", NAME, zipped, "--roster", "r.csv", "--roster", "w.csv", cwd=course)
     assert process.returncode == 0, process
@@ -258,7 +261,7 @@ def test_a_person_in_two_sections_is_one_person(course, marker):
     head = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section", f"{NAME} (77)")
     ada = ("Lovelace, Ada", 11, "", "ada")
     rows = [(*ada, "A", ""), (*ada, "B", ""), ("Bell, Bob", 12, "", "bob", "A and B", "")]
-    sheet = table(course / "c.csv", head, *rows, ("Student, Test", 13, "", "f0", "A", ""))
+    sheet = write_table(course / "c.csv", head, *rows, ("Student, Test", 13, "", "f0", "A", ""))
     assert [m.id for m in read_roster(sheet)] == ["ada", "bob"]
     collection = collect_files(course, {f"lovelaceada_11_1_{FILE}": small()}, "c.csv")
     assert (list(path_by_owner(collection)), collection.absent) == (["ada"], ["bob"])
@@ -283,7 +286,7 @@ def test_test_students_and_anonymous_files_are_recognised(course):
         assert len(collection.left) == 3
 
 
-KINDS = {
+WRONG_FILES = {
     "a.rar": (b"Rar!\x1a\x07\x01\x00rest", "no notebook (this is a RAR archive)"),
     "a.7z": (b"7z\xbc\xaf\x27\x1crest", "no notebook (this is a 7-Zip archive)"),
     "a.pdf": (b"%PDF-1.7", "no notebook (this is a PDF document)"),
@@ -294,9 +297,9 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("file_name", KINDS)
+@pytest.mark.parametrize("file_name", WRONG_FILES)
 def test_a_submitted_file_of_another_kind_is_named(file_name, course):
-    content, reason = KINDS[file_name]
+    content, reason = WRONG_FILES[file_name]
     collect_files(course, {moodle_path("Ada Lovelace", 1, file_name): content})
     submission = read_submission(course, NAME, "ada")
     assert reason in submission.reason
@@ -308,7 +311,7 @@ def test_a_submitted_file_of_another_kind_is_named(file_name, course):
 def test_a_download_of_another_kind_is_named(course):
     for file_name, kind in (("c.rar", "a RAR archive"), ("c.7z", "a 7-Zip archive")):
         path = course / file_name
-        path.write_bytes(KINDS["a" + path.suffix][0])
+        path.write_bytes(WRONG_FILES["a" + path.suffix][0])
         (left_out,) = collect_downloads(course, NAME, [path], course / "class.csv").left
         assert left_out.reason.startswith(f"this is {kind}; a download should be a zip archive")
 
@@ -347,7 +350,7 @@ def test_a_test_added_after_release_is_no_students_change(tmp_path):
         hand_in(course, student, data)
     grade_class(course)
     for student in ("ada", "bob"):
-        score(course, student, "explain_it", 2.0)
+        enter_score(course, student, "explain_it", 2.0)
     cells_with_new_test = json.loads(with_question(small()))["cells"] + [
         graded("points_more", "2", 2)
     ]
@@ -357,13 +360,13 @@ def test_a_test_added_after_release_is_no_students_change(tmp_path):
         report = json.loads((course / "reports" / NAME / f"{student}.json").read_text())
         assert "put back" not in json.dumps(report)
         assert "points_more" in report["cells"]
-    assert scores(course)["explain_it"] == (None, 2.0, False)  # nothing to doubt
+    assert adas_scores(course)["explain_it"] == (None, 2.0, False)  # nothing to doubt
     results = class_results(course, NAME)
     assert results.stale == ""
     hand_in(course, "ada", with_question(small(), "Because, on second thoughts."))
     grade_class(course)
     assert class_results(course, NAME).stale == "explain_it of 1 student"
-    assert scores(course)["explain_it"] == (None, 2.0, True)
+    assert adas_scores(course)["explain_it"] == (None, 2.0, True)
     cells_without_test = [
         c for c in json.loads(with_question(small()))["cells"] if c["id"] != "points_add"
     ]
@@ -379,15 +382,21 @@ def test_a_manual_score_is_doubted_if_its_answer_changed(tmp_path, marker):
     write_solved(course, with_question(small()))
     hand_in(course, "ada", with_question(small(), "Because."))
     grade(course)
-    score(course, "ada", "explain_it", 2.0)
-    score(course, "ada", "points_twice", 3.0)
+    enter_score(course, "ada", "explain_it", 2.0)
+    enter_score(course, "ada", "points_twice", 3.0)
     hand_in(course, "ada", with_question(small(), "Because!"))
     grade(course)
-    assert [scores(course)[name][2] for name in ("explain_it", "points_twice")] == [True, False]
-    score(course, "ada", "explain_it", 2.0)
+    assert [adas_scores(course)[name][2] for name in ("explain_it", "points_twice")] == [
+        True,
+        False,
+    ]
+    enter_score(course, "ada", "explain_it", 2.0)
     hand_in(course, "ada", with_question(small(twice="def twice(a): return a + a"), "Because!"))
     grade(course)
-    assert [scores(course)[name][2] for name in ("explain_it", "points_twice")] == [False, True]
+    assert [adas_scores(course)[name][2] for name in ("explain_it", "points_twice")] == [
+        False,
+        True,
+    ]
 
 
 SOURCE = """# %% [markdown]
@@ -456,6 +465,7 @@ def test_no_solution_of_this_course_is_outdated(name, tmp_path):
 
 
 def read_late_days(path: Path) -> dict[tuple[str, str], dict[str, str]]:
+    """Return the rows of a worksheet of late days by student and assignment."""
     rows = csv.DictReader(io.StringIO(path.read_text("utf-8-sig")))
     return {(row["student"], row["assignment"]): row for row in rows}
 
@@ -535,7 +545,7 @@ def test_the_late_days_command_says_what_to_do_next(course, marker):
 def test_a_team_archive_is_opened_for_each_member(course):
     (course / "groups.csv").write_text(GROUP_LISTS["a row a member"])
     collection = collect_files(
-        course, {moodle_path("Team Rot", 4, "all.zip"): packed([(FILE, small())])}
+        course, {moodle_path("Team Rot", 4, "all.zip"): zip_bytes([(FILE, small())])}
     )
     assert list(path_by_owner(collection)) == ["ada", "bob"]
     assert (course / "submitted" / "bob" / NAME / FILE).read_bytes() == small()

@@ -1,4 +1,4 @@
-"""After a regrade: who has other points, from what to what, and why; as a list and as a table."""
+"""After a regrade, changed points are listed with their reasons, on the screen and in a table."""
 
 import csv
 from dataclasses import replace
@@ -10,7 +10,7 @@ from helpers.small_class import make_report, run
 from helpers.small_course import NAME, RIGHT, TESTS, graded, make_course, notebook, small, solution
 
 
-def test_cells_with_other_points_are_told_with_the_reason():
+def test_cells_with_changed_points_are_listed():
     before, now = make_report("ada", 2, 1, 4), make_report("ada", 2, 0, 4)
     assert changes_between(before, now)[0][:4] == ("ada", "hidden_add", 1, 0)
     assert changes_between(before, before) == changes_between(None, now) == []
@@ -24,31 +24,33 @@ def test_a_new_test_that_gives_nothing_changes_nothing():
 
 
 def test_a_reason_ends_in_a_whole_word(tmp_path):
-    why = "the test is new: " + "reasons " * 40
+    reason = "the test is new: " + "reasons " * 40
     course = make_course(tmp_path)
-    said = write_and_list_changes(course, NAME, [PointChange("ada", "own", 0.0, 2.0, why.strip())])
-    assert said[1].startswith("  ada: own 0 to 2: the test is new: reasons")
-    assert said[1].endswith("reasons …")
+    lines = write_and_list_changes(
+        course, NAME, [PointChange("ada", "own", 0.0, 2.0, reason.strip())]
+    )
+    assert lines[1].startswith("  ada: own 0 to 2: the test is new: reasons")
+    assert lines[1].endswith("reasons …")
 
 
-def test_a_test_that_changed_lists_who_lost_and_who_won(tmp_path):
+def test_a_changed_test_lists_students_with_changed_points(tmp_path):
     course = make_course(tmp_path, ada=small(), bob=small(add="def add(a, b): return 3"))
     assert "other points" not in run("grade", NAME, cwd=course).stdout
     assert not (course / "reports" / NAME / CHANGED_POINTS_FILE).exists()
     test = 'assert add(2, 2) == 5, "two and two should be five"'
-    changed = (TESTS[0], TESTS[1], graded("hidden_add", test, 1), TESTS[3])
-    data = notebook(solution("add", RIGHT[0]), solution("twice", RIGHT[1]), *changed)
+    changed_tests = (TESTS[0], TESTS[1], graded("hidden_add", test, 1), TESTS[3])
+    data = notebook(solution("add", RIGHT[0]), solution("twice", RIGHT[1]), *changed_tests)
     (course / "solutions" / NAME / f"{NAME}.ipynb").write_bytes(data)
-    said = run("grade", NAME, cwd=course).stdout
-    assert "other points than before: 1 student" in said
-    assert "ada: hidden_add 1 to 0: AssertionError: two and two should be five" in said
+    output = run("grade", NAME, cwd=course).stdout
+    assert "other points than before: 1 student" in output
+    assert "ada: hidden_add 1 to 0: AssertionError: two and two should be five" in output
     with (course / "reports" / NAME / CHANGED_POINTS_FILE).open() as file:
         rows = list(csv.DictReader(file))
     assert [tuple(row.values())[:4] for row in rows] == [("ada", "hidden_add", "1", "0")]
     assert "two and two should be five" in rows[0]["why"]
 
 
-def test_an_assignment_that_nobody_handed_in_is_told(tmp_path):
+def test_an_assignment_without_hand_ins_is_noted(tmp_path):
     course = make_course(tmp_path)
     (course / "submitted" / "ada" / "02_other").mkdir(parents=True)
     note = f"note: nobody has handed in {NAME}: everybody has 0 points in it"

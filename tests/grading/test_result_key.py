@@ -1,4 +1,4 @@
-"""The key of a result: other where anything is that the result depends on, else the same."""
+"""The key of a result differs exactly where something differs that the result depends on."""
 
 import os
 import subprocess
@@ -14,30 +14,37 @@ from helpers.small_course import NAME, small
 ASSIGNMENT = Assignment(NAME, read_cells(small()))
 
 
-def test_a_key_depends_on_all_that_a_result_depends_on(monkeypatch):
+def test_a_key_depends_on_everything_a_result_depends_on(monkeypatch):
     shared = keys.hash_of_conditions(ASSIGNMENT, Limits(), True)
     first, *rest = ASSIGNMENT.cells
-    others = {
+    changed_assignments = {
         "points": Assignment(NAME, (*ASSIGNMENT.cells[:-1], replace(first, points=3.0))),
         "a test": Assignment(NAME, (replace(first, source="# changed"), *rest)),
         "name": Assignment("02_other", ASSIGNMENT.cells),
     }
-    found = {what: keys.hash_of_conditions(other, Limits(), True) for what, other in others.items()}
-    found["limits"] = keys.hash_of_conditions(ASSIGNMENT, Limits(call=3), True)
-    found["sandbox"] = keys.hash_of_conditions(ASSIGNMENT, Limits(), False)
+    hashes = {
+        change: keys.hash_of_conditions(assignment_or_patch, Limits(), True)
+        for change, assignment_or_patch in changed_assignments.items()
+    }
+    hashes["limits"] = keys.hash_of_conditions(ASSIGNMENT, Limits(call=3), True)
+    hashes["sandbox"] = keys.hash_of_conditions(ASSIGNMENT, Limits(), False)
     for name in keys.HASHED_PACKAGES:
-        with monkeypatch.context() as other:
-            other.setattr(keys, "library_version", lambda n, name=name: "9" if n == name else "1")
-            found[name] = keys.hash_of_conditions(ASSIGNMENT, Limits(), True)
+        with monkeypatch.context() as assignment_or_patch:
+            assignment_or_patch.setattr(
+                keys, "library_version", lambda n, name=name: "9" if n == name else "1"
+            )
+            hashes[name] = keys.hash_of_conditions(ASSIGNMENT, Limits(), True)
     monkeypatch.setattr(keys, "sources_hash", lambda: "a changed check")
-    found["sources"] = keys.hash_of_conditions(ASSIGNMENT, Limits(), True)
-    assert len({shared, *found.values()}) == 1 + len(found)
-    made = {keys.result_key(shared, s, data) for s in ("ada", "bob") for data in (b"", b"1", b"2")}
-    assert len(made) == 6
-    assert all(len(bytes.fromhex(k)) == 32 for k in made)
+    hashes["sources"] = keys.hash_of_conditions(ASSIGNMENT, Limits(), True)
+    assert len({shared, *hashes.values()}) == 1 + len(hashes)
+    result_keys = {
+        keys.result_key(shared, s, data) for s in ("ada", "bob") for data in (b"", b"1", b"2")
+    }
+    assert len(result_keys) == 6
+    assert all(len(bytes.fromhex(k)) == 32 for k in result_keys)
 
 
-def test_equal_conditions_have_equal_keys_elsewhere():
+def test_equal_conditions_have_equal_keys_in_a_new_process():
     code = (
         "import sys; from attncourse.grading.driver import result_key as keys\n"
         "import test_result_key as t\n"
@@ -46,9 +53,9 @@ def test_equal_conditions_have_equal_keys_elsewhere():
     )
     folders = f"{ROOT}/tests/grading{os.pathsep}{ROOT}/tests"
     environment = {**os.environ, "PYTHONPATH": folders, "PYTHONHASHSEED": "3"}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment)
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment)
     shared = keys.hash_of_conditions(ASSIGNMENT, Limits(), True)
-    assert done.stdout.decode().split() == [keys.result_key(shared, "ada", b"x"), "False"]
+    assert process.stdout.decode().split() == [keys.result_key(shared, "ada", b"x"), "False"]
 
 
 def test_every_module_of_the_package_counts_as_a_source(tmp_path, monkeypatch):
@@ -56,10 +63,10 @@ def test_every_module_of_the_package_counts_as_a_source(tmp_path, monkeypatch):
     (tmp_path / "grading").mkdir()
     (tmp_path / "checks" / "kqv.py").write_text("a = 1\n")
     monkeypatch.setattr(keys, "__file__", str(tmp_path / "grading" / "driver" / "result_key.py"))
-    found = []
+    hashes = []
     for text in ("a = 1\n", "a = 2\n", "a = 1\n"):
         (tmp_path / "checks" / "kqv.py").write_text(text)
         keys.sources_hash.cache_clear()
-        found.append(keys.sources_hash())
+        hashes.append(keys.sources_hash())
     keys.sources_hash.cache_clear()
-    assert found[0] == found[2] != found[1]
+    assert hashes[0] == hashes[2] != hashes[1]

@@ -33,7 +33,7 @@ from helpers.html_markup import acts
 from helpers.small_class import NAME, make_report, refuses, run, write_gradebook, write_reports
 from helpers.small_course import STUB, cell, graded, make_course, notebook, small, solution
 
-SMALL = Assignment(NAME, read_cells(small()))
+SMALL_ASSIGNMENT = Assignment(NAME, read_cells(small()))
 WRONG_ADD = "def add(a, b):\n    return a - b  # <script>attack()</script>"
 HOSTILE = '</pre><script>attack()</script><img src="http://canary.invalid/" onerror=attack()>\u202e'
 
@@ -62,11 +62,13 @@ def result_of(report: Report, **more) -> StudentResult:
     return StudentResult(Person(report.student), NAME, report.status, dict(report.cells), **more)
 
 
-def page_of(report: Report, data: bytes, assignment: Assignment = SMALL, **more) -> str:
+def page_of(report: Report, data: bytes, assignment: Assignment = SMALL_ASSIGNMENT, **more) -> str:
+    """Return the feedback page on a submission with this report."""
     return student_page(assignment, data, result_of(report, **more), report)
 
 
 def text_of(html: str) -> str:
+    """Return the visible text of a page."""
     body = html[html.index("<body>") :]
     return " ".join(
         re.sub(r"<wbr>|<[^>]*>", lambda m: "" if m[0] == "<wbr>" else " ", body).split()
@@ -121,7 +123,9 @@ def test_nothing_of_a_submission_acts_in_the_page():
 
 def test_an_unchanged_stub_is_not_attempted():
     report = make_report("fay", 0, 0, 0)
-    feedback = feedback_by_exercise(SMALL, read_cells(small(STUB, STUB)), result_of(report), report)
+    feedback = feedback_by_exercise(
+        SMALL_ASSIGNMENT, read_cells(small(STUB, STUB)), result_of(report), report
+    )
     assert [(exercise.name, exercise.gist) for exercise in feedback] == [
         ("add", "not attempted"),
         ("twice", "not attempted"),
@@ -133,7 +137,7 @@ def test_an_answer_is_found_with_its_helpers():
     answer = cell("def add(a, b):\n    return carry(a) + b")
     data = notebook(helper, answer, solution("twice", "def twice(a):\n    return 2 * a"))
     report = make_report("ada", 2, 1, 4)
-    add, twice = feedback_by_exercise(SMALL, read_cells(data), result_of(report), report)
+    add, twice = feedback_by_exercise(SMALL_ASSIGNMENT, read_cells(data), result_of(report), report)
     assert [c.source for c in add.answers] == [answer["source"]]
     assert [c.grade_id for c in twice.answers] == ["twice"]
     assert "Other cells of your notebook: 1 def carry(a)" in text_of(page_of(report, data))
@@ -282,11 +286,14 @@ def test_a_file_name_of_a_download_gives_its_prefix(platform, filename, prefix):
     assert (place and place.prefix) == expected
 
 
-def made_page(student: str, data: bytes | None, first: str = "", last: str = "") -> StudentPage:
+def page_of_student(
+    student: str, data: bytes | None, first: str = "", last: str = ""
+) -> StudentPage:
     return StudentPage(Person(student, last, first), data, f"the page of {student}")
 
 
 def write_download(folder: Path, files: dict[str, bytes], name: str = "download.zip") -> Path:
+    """Write a platform's download with these files."""
     with zipfile.ZipFile(folder / name, "w") as archive:
         for path, data in files.items():
             archive.writestr(path, data)
@@ -307,10 +314,10 @@ def test_pages_are_matched_by_file_then_by_name(tmp_path):
     }
     platform, places = read_download(write_download(tmp_path, files), NAME)
     pages = [
-        made_page("ada", small(add=WRONG_ADD)),
-        made_page("s17", small(), "Jose", "Nunez"),
-        made_page("ann-other", small()),
-        made_page("alike", b"another", "Two", "Alike"),
+        page_of_student("ada", small(add=WRONG_ADD)),
+        page_of_student("s17", small(), "Jose", "Nunez"),
+        page_of_student("ann-other", small()),
+        page_of_student("alike", b"another", "Two", "Alike"),
     ]
     owner_names = {student: place.who for student, place in owners_of(places, pages, {}).items()}
     assert platform == "moodle"
@@ -327,6 +334,7 @@ ADAS_NOTEBOOK, EVES_NOTEBOOK = small(add=WRONG_ADD), small() + b" "
 def owner_names_by_student(
     folder: Path, files: dict[str, bytes], *pages: StudentPage, **came_as: str
 ) -> dict[str, str]:
+    """Return the owner's name of the folder that each student's page is returned to."""
     _, places = read_download(write_download(folder, files), NAME)
     return {
         student: place.who for student, place in owners_of(places, list(pages), came_as).items()
@@ -348,7 +356,10 @@ def test_other_files_in_a_folder_match_no_page(tmp_path, eves_id, platform):
         },
     }[platform]
     owner_names = owner_names_by_student(
-        tmp_path, files, made_page("ada-lovelace", ADAS_NOTEBOOK), made_page(eves_id, EVES_NOTEBOOK)
+        tmp_path,
+        files,
+        page_of_student("ada-lovelace", ADAS_NOTEBOOK),
+        page_of_student(eves_id, EVES_NOTEBOOK),
     )
     assert list(owner_names) == [eves_id]
 
@@ -356,11 +367,14 @@ def test_other_files_in_a_folder_match_no_page(tmp_path, eves_id, platform):
 def test_a_folder_with_anothers_name_matches_no_page(tmp_path):
     """Eve's folder holds only Ada's notebook, and her own has changed since."""
     files = {f"Eve Mallory_2{MOODLE_SUFFIX}/{NAME}.ipynb": ADAS_NOTEBOOK}
-    adas_page = made_page("ada-lovelace", ADAS_NOTEBOOK)
-    assert owner_names_by_student(tmp_path, files, adas_page, made_page("eve", EVES_NOTEBOOK)) == {}
-    assert owner_names_by_student(tmp_path, files, adas_page, made_page("eve-mallory", None)) == {
-        "eve-mallory": "Eve Mallory"
-    }
+    adas_page = page_of_student("ada-lovelace", ADAS_NOTEBOOK)
+    assert (
+        owner_names_by_student(tmp_path, files, adas_page, page_of_student("eve", EVES_NOTEBOOK))
+        == {}
+    )
+    assert owner_names_by_student(
+        tmp_path, files, adas_page, page_of_student("eve-mallory", None)
+    ) == {"eve-mallory": "Eve Mallory"}
 
 
 def test_a_folder_inside_a_submission_names_no_owner(tmp_path):
@@ -368,7 +382,7 @@ def test_a_folder_inside_a_submission_names_no_owner(tmp_path):
         f"Ada L_1{MOODLE_SUFFIX}/{NAME}.ipynb": b"1",
         f"Eve M_2{MOODLE_SUFFIX}/{NAME}.ipynb": b"2",
     }
-    pages = made_page("s1", ADAS_NOTEBOOK), made_page("s2", EVES_NOTEBOOK)
+    pages = page_of_student("s1", ADAS_NOTEBOOK), page_of_student("s2", EVES_NOTEBOOK)
     assert owner_names_by_student(tmp_path, files, *pages, s1="Ada L_1", s2="Eve M_2") == {
         "s1": "Ada L",
         "s2": "Eve M",
@@ -425,7 +439,7 @@ def test_a_student_without_a_page_keeps_the_folder(tmp_path):
     write_reports(course, [ada, eve])
     path = course / "autograded" / "eve-mallory" / NAME / f"{NAME}.ipynb"
     path.parent.mkdir(parents=True)
-    path.write_text(autograded_notebook(small(twice="print(1)"), SMALL, eve))
+    path.write_text(autograded_notebook(small(twice="print(1)"), SMALL_ASSIGNMENT, eve))
     zipped = write_download(tmp_path, {f"Eve Mallory_2{MOODLE_SUFFIX}/{NAME}.ipynb": ADAS_NOTEBOOK})
     with pytest.raises(UserError, match="none of these students is in"):
         give_feedback(course, NAME, download=zipped)
@@ -436,12 +450,14 @@ def test_a_notebook_newer_than_its_report_gets_no_page(tmp_path):
     course = course_of_two(tmp_path)
     path = course / "autograded" / "ada" / NAME / f"{NAME}.ipynb"
     path.parent.mkdir(parents=True)
-    path.write_text(autograded_notebook(small(add=WRONG_ADD), SMALL, report_with_wrong_add()))
+    path.write_text(
+        autograded_notebook(small(add=WRONG_ADD), SMALL_ASSIGNMENT, report_with_wrong_add())
+    )
     assert give_feedback(course, NAME, "ada").lines
     (course / "submitted" / "ada" / NAME / f"{NAME}.ipynb").write_bytes(small())
     with pytest.raises(UserError, match="ada has handed in again since the report"):
         give_feedback(course, NAME, "ada")
-    newer = autograded_notebook(small(), SMALL, report_with_wrong_add())
+    newer = autograded_notebook(small(), SMALL_ASSIGNMENT, report_with_wrong_add())
     assert graded_cell_texts(path.read_text()) != graded_cell_texts(newer)
 
 
@@ -534,7 +550,7 @@ def test_pages_load_no_nbgrader_and_compile_templates_once(tmp_path):
     for student, report, data in graded:
         place = course / "autograded" / student / NAME / f"{NAME}.ipynb"
         place.parent.mkdir(parents=True)
-        place.write_text(autograded_notebook(data, SMALL, report))
+        place.write_text(autograded_notebook(data, SMALL_ASSIGNMENT, report))
     code = (
         "import sys, jinja2\n"
         "from pathlib import Path\n"

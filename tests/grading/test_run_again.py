@@ -69,6 +69,7 @@ class Launched(Exception):
 
 
 def launch(*arguments: object) -> Session:
+    """Take the place of the function that starts a process."""
     raise Launched
 
 

@@ -1,4 +1,4 @@
-"""One wrong answer, told and paid for alike in Python, in a notebook, by check and by grade."""
+"""A wrong answer has the same verdict in Python, in a notebook, by check and by grade."""
 
 import json
 import zlib
@@ -19,14 +19,14 @@ from helpers.small_course import notebook
 from helpers.student_cells import played
 
 SEED = 5
-TELL = """
+EXAMINE_AND_PRINT = """
 import json
 from attncourse.checks import examine
-said = examine({target!r}, {name}, seed={seed})
-earned = {{c.name: [c.earned, c.follows] for c in said.criteria}}
-print(json.dumps([said.diagnosis and said.diagnosis.name, said.rest, earned]))
+verdict = examine({target!r}, {name}, seed={seed})
+earned = {{c.name: [c.earned, c.follows] for c in verdict.criteria}}
+print(json.dumps([verdict.diagnosis and verdict.diagnosis.name, verdict.rest, earned]))
 """
-# A slip in a published answer of each chapter, which its bank knows: exercise, old code, new.
+# A known mistake in a published answer of each chapter: exercise, old code, new code.
 SLIPS = {
     "tokens": ("one_hot", "(ids >= n_vocab)", "(ids >= n_vocab + 1)"),
     "mixing": ("causal_mean_weights", "np.tril(", "np.triu("),
@@ -55,8 +55,8 @@ SLIPS = {
 }
 
 
-def slipped(stem: str) -> tuple[list[dict], Assignment]:
-    """The cells of a chapter's answers with the slip, and the assignment: one test of it."""
+def cells_with_slip(stem: str) -> tuple[list[dict], Assignment]:
+    """Return the cells of a chapter's answers with the slip, and an assignment with its test."""
     name, old, new = SLIPS[stem]
     path = next(ROOT.glob(f"solutions/[0-9][0-9]_{stem}/*.ipynb"))
     code = [c for c in json.loads(path.read_text("utf-8"))["cells"] if c["cell_type"] == "code"]
@@ -80,35 +80,35 @@ def slipped(stem: str) -> tuple[list[dict], Assignment]:
     return wrong, assignment
 
 
-def as_told(verdict: Verdict) -> list:
-    """What has to be the same: the mistake, what is left, what each criterion earns and why."""
+def comparable_verdict(verdict: Verdict) -> list:
+    """Return what must agree: the mistake, the rest, what each criterion earns and follows."""
     earned = {c.name: [c.earned, c.follows] for c in verdict.criteria}
     return [verdict.diagnosis and verdict.diagnosis.name, verdict.rest, earned]
 
 
-def by_grading(cells: list[dict], assignment: Assignment, target: str) -> list:
-    """The same of a report."""
+def graded_verdict(cells: list[dict], assignment: Assignment, target: str) -> list:
+    """Return the comparable verdict of a report, and assert that it agrees with the points."""
     report = grade_submission(
         notebook(*cells), assignment, limits=Limits(submission=60), seed=SEED, sandbox=False
     )
     (verdict,) = [v for v in report.verdicts if v["target"] == target]
-    told = as_told(verdict_from_row(verdict))
+    row = comparable_verdict(verdict_from_row(verdict))
     (cell,) = [c for c in assignment.cells if c.grade]
-    assert report.cells[cell.grade_id].points == sum(points for points, _ in told[2].values())
-    return told
+    assert report.cells[cell.grade_id].points == sum(points for points, _ in row[2].values())
+    return row
 
 
-def own_test(cells: Cells, stem: str, target: str) -> Assignment:
-    """What ``attncourse check`` makes of a notebook, with the test of one exercise."""
-    whole = own_assignment(cells, stem)
+def assignment_of_check(cells: Cells, stem: str, target: str) -> Assignment:
+    """Return the assignment of ``attncourse check``, with the test of one exercise."""
+    assignment = own_assignment(cells, stem)
     return replace(
-        whole, cells=tuple(c for c in whole.cells if not c.grade or c.grade_id == target)
+        assignment, cells=tuple(c for c in assignment.cells if not c.grade or c.grade_id == target)
     )
 
 
 @pytest.mark.parametrize("stem", SLIPS)
-def test_a_slip_is_named_and_paid_alike_everywhere(stem, tmp_path):
-    cells, assignment = slipped(stem)
+def test_a_slip_has_the_same_verdict_everywhere(stem, tmp_path):
+    cells, assignment = cells_with_slip(stem)
     target = f"{stem}.{SLIPS[stem][0]}"
     exercise, name = find_exercise(target), SLIPS[stem][0]
     seed = zlib.crc32(f"{SEED} {target}".encode())  # as a grader draws it
@@ -120,11 +120,11 @@ def test_a_slip_is_named_and_paid_alike_everywhere(stem, tmp_path):
     plain = judge(exercise, names[name], seed)
     assert plain.diagnosis is not None, str(plain)
     assert plain.diagnosis.name in {mistake.name for mistake in exercise.mistakes}
-    told = as_told(plain)
+    expected = comparable_verdict(plain)
 
-    ask = TELL.format(target=target, name=name, seed=seed)
-    shown = played([*code, ask], tmp_path)["printed"][-1]
-    assert json.loads(shown) == told
-    assert by_grading(cells, assignment, target) == told
-    check = own_test(read_cells(notebook(*cells[:-1])), stem, target)
-    assert by_grading(cells[:-1], check, target) == told
+    examine_cell = EXAMINE_AND_PRINT.format(target=target, name=name, seed=seed)
+    printed = played([*code, examine_cell], tmp_path)["printed"][-1]
+    assert json.loads(printed) == expected
+    assert graded_verdict(cells, assignment, target) == expected
+    check = assignment_of_check(read_cells(notebook(*cells[:-1])), stem, target)
+    assert graded_verdict(cells[:-1], check, target) == expected

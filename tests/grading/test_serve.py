@@ -1,4 +1,4 @@
-"""``attncourse serve`` shows a folder's book to this machine."""
+"""``attncourse serve`` shows a folder's book on this machine."""
 
 import signal
 import socket
@@ -27,8 +27,8 @@ def book(tmp_path) -> Path:
 
 
 @contextmanager
-def serving(book: Path, text: bool) -> Iterator[subprocess.Popen]:
-    """The command as a shell starts it: a job in the background inherits a deaf ear to Ctrl-C."""
+def serving_process(book: Path, text: bool) -> Iterator[subprocess.Popen]:
+    """Start the command as a shell does; a job in the background would ignore Ctrl-C."""
     process = subprocess.Popen(
         [*COMMAND, str(book), "--port", "0"],
         stdout=subprocess.PIPE,
@@ -43,8 +43,8 @@ def serving(book: Path, text: bool) -> Iterator[subprocess.Popen]:
             process.kill()
 
 
-def test_the_book_is_there_until_ctrl_c(book):
-    with serving(book, text=True) as process:
+def test_the_book_is_served_until_ctrl_c(book):
+    with serving_process(book, text=True) as process:
         address = process.stdout.readline().split()[-1]
         assert address.startswith("http://127.0.0.1:")
         with urllib.request.urlopen(address) as answer:
@@ -57,9 +57,9 @@ def test_the_book_is_there_until_ctrl_c(book):
         assert (process.stdout.read(), process.stderr.read()) == ("", "")
 
 
-def test_what_is_not_there_is_answered_with_the_book_s_own_page(book):
+def test_a_missing_page_is_answered_with_the_books_own(book):
     (book / "404.html").write_text("<h1>No such page</h1>")
-    with serving(book, text=True) as process:
+    with serving_process(book, text=True) as process:
         address = process.stdout.readline().split()[-1]
         for method in ("GET", "HEAD"):
             request = urllib.request.Request(f"{address}book/nowhere.html", method=method)
@@ -72,10 +72,10 @@ def test_what_is_not_there_is_answered_with_the_book_s_own_page(book):
         assert process.wait(60) == 0
 
 
-def test_readers_who_hang_up_are_not_worth_a_word(book):
-    """Some before the answer is whole: a browser does so whenever its reader goes on."""
+def test_closed_connections_print_nothing(book):
+    """A browser closes its connection whenever its reader leaves a page, even while it loads."""
     (book / "large.js").write_bytes(bytes(30_000_000))
-    with serving(book, text=False) as process:
+    with serving_process(book, text=False) as process:
         port = int(process.stdout.readline().rstrip(b"/\n").split(b":")[-1])
         for name in ("large.js", "missing.html", "large.js"):
             with socket.create_connection(("127.0.0.1", port)) as reader:

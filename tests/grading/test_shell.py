@@ -1,4 +1,4 @@
-"""A student's cell: its definitions run though a line fails; its settings stay with it."""
+"""A student's cell: its definitions run although a line fails, and its settings are reset."""
 
 import warnings
 
@@ -13,8 +13,8 @@ from corpus.assignment import MIXING, keeps
 from helpers.dedented_text import dedented
 
 
-def ran(source: str) -> tuple[dict, list[str]]:
-    """The names that a cell leaves, and the lines that were skipped."""
+def names_and_skipped_lines(source: str) -> tuple[dict, list[str]]:
+    """Return the names that a cell leaves, and the lines that were skipped."""
     names: dict = {}
     try:
         run_cell_source(source, "<cell>", names)
@@ -90,24 +90,24 @@ def ran(source: str) -> tuple[dict, list[str]]:
     ],
 )
 def test_definitions_below_a_line_that_fails_run(source, bound, skipped):
-    names, lines = ran(source)
+    names, lines = names_and_skipped_lines(source)
     assert set(bound.split()) <= names.keys()
     assert lines == skipped
     assert not {"x", "y"} & names.keys()
 
 
 @pytest.mark.parametrize("source", ["a = 1\nnope", "nope\nprint(1)\nfor i in []: pass"])
-def test_a_cell_without_definitions_below_raises_what_it_raised(source):
+def test_a_cell_without_later_definitions_raises_its_error(source):
     with pytest.raises(NameError):
         run_cell_source(source, "<cell>", {})
 
 
-def test_what_does_not_end_does_not_end_below_either():
+def test_an_interrupt_runs_no_later_definitions():
     with pytest.raises(KeyboardInterrupt):
         run_cell_source("raise KeyboardInterrupt\na = 1", "<cell>", {})
 
 
-def test_the_note_names_the_line():
+def test_a_note_names_the_skipped_lines():
     before = "import seaborn as sns\nname = input()\n\n"
     case = keeps("honest", "a", "", center=before + MIXING.right["center"])
     assignment = Assignment(MIXING.name, read_cells(MIXING.source))
@@ -119,7 +119,7 @@ def test_the_note_names_the_line():
     )
 
 
-def test_settings_are_put_back():
+def test_settings_of_libraries_are_put_back():
     torch = pytest.importorskip("torch")
     before = Settings()
     with warnings.catch_warnings(), np.errstate():

@@ -1,4 +1,4 @@
-"""The solved notebook for after the deadline, releasing everything, the version."""
+"""The commands ``solution``, ``release --all`` and ``--version``."""
 
 import json
 from importlib.metadata import version
@@ -17,71 +17,73 @@ CHAPTERS = sorted(path.name for path in (ROOT / "solutions").glob("[0-9][0-9]_*"
 MARKERS = ("BEGIN SOLUTION", "END SOLUTION", "HIDDEN TESTS")
 
 
-def text(notebook: dict) -> str:
+def text_of_notebook(notebook: dict) -> str:
     return "\n".join("".join(cell["source"]) for cell in notebook["cells"])
 
 
-def test_answers_are_in_hidden_tests_out_and_no_marks_are_left():
+def test_a_solution_has_answers_and_no_hidden_tests():
     solved = json.loads(small())
     shown = without_nbgrader_marks(solved)
-    assert "return a + b" in text(shown)
-    assert "add(1, 2) == limit" in text(shown)
-    assert "add(5, 6)" not in text(shown)
-    assert "# More tests." not in text(shown)  # a cell of which nothing is left but its comment
-    assert not [marker for marker in MARKERS if marker in text(shown)]
+    assert "return a + b" in text_of_notebook(shown)
+    assert "add(1, 2) == limit" in text_of_notebook(shown)
+    assert "add(5, 6)" not in text_of_notebook(shown)
+    assert "# More tests." not in text_of_notebook(
+        shown
+    )  # the cell has only its comment left, so it is removed
+    assert not [marker for marker in MARKERS if marker in text_of_notebook(shown)]
     assert not any("nbgrader" in cell["metadata"] for cell in shown["cells"])
-    whole = without_nbgrader_marks(solved, hidden=True)
-    assert "assert add(5, 6) == 11" in text(whole)
-    assert not [marker for marker in MARKERS if marker in text(whole)]
+    with_hidden_tests = without_nbgrader_marks(solved, hidden=True)
+    assert "assert add(5, 6) == 11" in text_of_notebook(with_hidden_tests)
+    assert not [marker for marker in MARKERS if marker in text_of_notebook(with_hidden_tests)]
     assert solved == json.loads(small())
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_every_chapters_solution_holds_all_answers(name):
     solved = json.loads((ROOT / "solutions" / name / f"{name}.ipynb").read_text())
-    shown = text(without_nbgrader_marks(solved))
+    shown = text_of_notebook(without_nbgrader_marks(solved))
     assert not [marker for marker in MARKERS if marker in shown]
     for cell in solved["cells"]:
         if cell["metadata"].get("nbgrader", {}).get("solution"):
-            kept = [x for x in cell["source"] if "SOLUTION" not in x and x.strip()]
-            assert all(line.rstrip("\n") in shown for line in kept)
+            answer_lines = [x for x in cell["source"] if "SOLUTION" not in x and x.strip()]
+            assert all(line.rstrip("\n") in shown for line in answer_lines)
     hidden = [c for c in solved["cells"] if c["id"].startswith("hidden_")]
-    secret = {x.strip() for c in hidden for x in c["source"] if x.startswith("assert ")}
-    assert secret
-    assert not [line for line in secret if line in shown]
+    hidden_lines = {x.strip() for c in hidden for x in c["source"] if x.startswith("assert ")}
+    assert hidden_lines
+    assert not [line for line in hidden_lines if line in shown]
 
 
-def test_the_command_writes_a_notebook_and_overwrites_none(tmp_path):
+def test_solution_writes_a_notebook_and_overwrites_none(tmp_path):
     course = make_course(tmp_path)
-    done = run("solution", NAME, cwd=course)
-    assert done.stdout == f"reports/{NAME}/{NAME}_solution.ipynb written\n"
+    process = run("solution", NAME, cwd=course)
+    assert process.stdout == f"reports/{NAME}/{NAME}_solution.ipynb written\n"
     written = (course / "reports" / NAME / f"{NAME}_solution.ipynb").read_bytes()
     assert any("return 2 * a" in cell.source for cell in read_cells(written))
-    mine = tmp_path / "mine.ipynb"
-    assert write_solution(course, NAME, mine, hidden=True).read_bytes() != written
+    other_path = tmp_path / "mine.ipynb"
+    assert write_solution(course, NAME, other_path, hidden=True).read_bytes() != written
     with pytest.raises(UserError, match="there already: move it away"):
-        write_solution(course, NAME, mine)
+        write_solution(course, NAME, other_path)
     with pytest.raises(UserError, match="is a folder"):
         write_solution(course, NAME, tmp_path)
 
 
-def test_everything_can_be_released_at_once(tmp_path):
+def test_release_all_releases_every_assignment(tmp_path):
     course = make_course(tmp_path)
-    other = course / "solutions" / "02_more" / "02_more.ipynb"
-    other.parent.mkdir()
-    other.write_bytes(small())
+    other_path = course / "solutions" / "02_more" / "02_more.ipynb"
+    other_path.parent.mkdir()
+    other_path.write_bytes(small())
     (course / "solutions" / "drafts").mkdir()
     assert releasable_assignments(course) == [NAME, "02_more"]
-    done = run("release", "--all", cwd=course)
-    assert (done.returncode, done.stderr) == (0, "")
+    process = run("release", "--all", cwd=course)
+    assert (process.returncode, process.stderr) == (0, "")
     names = (NAME, "02_more")
-    assert done.stdout.splitlines() == [f"exercises/{n}/{n}.ipynb written" for n in names]
+    assert process.stdout.splitlines() == [f"exercises/{n}/{n}.ipynb written" for n in names]
     assert "YOUR CODE HERE" in (course / "exercises" / "02_more" / "02_more.ipynb").read_text()
     refuses(run("release", cwd=course), "name one assignment, or all of them: --all")
     with pytest.raises(UserError, match="no assignment in"):
         releasable_assignments(tmp_path / "none")
 
 
-def test_the_version_is_the_packages():
-    done = run("--version", cwd=ROOT)
-    assert (done.returncode, done.stdout) == (0, f"attncourse {version('attncourse')}\n")
+def test_version_prints_the_packages_version():
+    process = run("--version", cwd=ROOT)
+    assert (process.returncode, process.stdout) == (0, f"attncourse {version('attncourse')}\n")

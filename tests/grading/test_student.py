@@ -76,6 +76,7 @@ def evaluate_in_package(package: Path, expression: str) -> list:
 
 @pytest.fixture(scope="module")
 def progress_and_calls(folder) -> tuple[FolderProgress, list]:
+    """Return the progress of the folder, and the arguments of each announcement."""
     calls: list = []
     return folder_progress(folder, LIMITS, lambda *call: calls.append(call)), calls
 

@@ -1,4 +1,4 @@
-"""Two commands at the same time: each file is one of theirs, and nothing that one wrote is lost."""
+"""Two commands at the same time: each file is complete, and nothing is lost."""
 
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import get_context
@@ -18,8 +18,8 @@ from helpers.small_course import NAME, hand_in, make_course, small
 STUDENTS = [f"s{n:02}" for n in range(12)]
 
 
-def test_a_file_is_always_one_of_those_that_are_written(tmp_path):
-    path, seen = tmp_path / "table.csv", set()
+def test_a_file_always_has_one_of_the_written_contents(tmp_path):
+    path, contents_seen = tmp_path / "table.csv", set()
     contents = {b"a" * 300_000, b"b" * 200_000}
     replace_bytes(path, min(contents))
 
@@ -30,18 +30,18 @@ def test_a_file_is_always_one_of_those_that_are_written(tmp_path):
     with ThreadPoolExecutor(2) as pool:
         writers = [pool.submit(write, content) for content in contents]
         while not all(writer.done() for writer in writers):
-            seen.add(path.read_bytes())
+            contents_seen.add(path.read_bytes())
         for writer in writers:
             writer.result()
-    assert seen <= contents
-    assert [one.name for one in tmp_path.iterdir()] == [path.name]
+    assert contents_seen <= contents
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
 
 def give_more(course: Path, student: str) -> None:
     grant_extension(find_gradebook(course), student, NAME, 2)
 
 
-def test_extensions_that_are_given_at_once_are_all_given(tmp_path):
+def test_extensions_granted_at_once_are_all_kept(tmp_path):
     make_course(tmp_path)
     for student in STUDENTS:
         hand_in(tmp_path, student, small())

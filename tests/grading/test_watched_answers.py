@@ -1,4 +1,4 @@
-"""What an exercise forbids is watched in every test that uses the answer, not only in its check."""
+"""A forbidden function is detected in every test that uses the answer, not only in its check."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Assignment, read_cells
 from helpers.small_course import graded, notebook, solution
 
-SDPA = """
+LIBRARY_ATTENTION = """
 from torch.nn import functional as F
 
 def scaled_dot_product_attention(query, key, value, mask=None, scale=None):
@@ -24,8 +24,8 @@ def scaled_dot_product_attention(query, key, value, mask=None, scale=None):
             layer.weight.copy_(one)
     return whole(query[None], key[None], value[None])[0][0]
 """
-# Works things out as they come in, before the answer is called.
-AHEAD = """
+# Computes while the arguments arrive, before the answer is called.
+COMPUTING_AHEAD = """
 import json, socket
 import torch
 from torch.nn import functional as F
@@ -72,39 +72,47 @@ ATTENTION = "scaled_dot_product_attention(x, x, x)"
 FORBIDDEN = "Forbidden"
 
 
-def message(target: str, answer: str, use: str) -> str:
-    """What a test that uses an answer, beside the exercise's check, says of it."""
+def message_of_test(target: str, answer: str, use: str) -> str:
+    """Return the message of a test that uses an answer, beside the exercise's check."""
     name = target.split(".")[1]
     check = f'from attncourse.checks import check\ncheck("{target}", {name})'
     test = f"import torch\nx = torch.ones(2, 2)\nassert {use}.shape == (2, 2)"
     tests = graded("tested", test, 1), graded("checked", check, 9)
-    asked = Assignment("01_watched", read_cells(notebook(solution("a", f"{name} = 0"), *tests)))
+    assignment = Assignment(
+        "01_watched", read_cells(notebook(solution("a", f"{name} = 0"), *tests))
+    )
     data = notebook(solution("a", answer), *tests)
-    report = grade_submission(data, asked, limits=Limits(submission=60, cell=10, call=5), seed=1)
+    report = grade_submission(
+        data, assignment, limits=Limits(submission=60, cell=10, call=5), seed=1
+    )
     return report.cells["tested"].message
 
 
 @pytest.mark.parametrize("disguise", ["", "scaled_dot_product_attention.__self__ = 5"])
-def test_a_function_is_watched_whatever_it_says_of_itself(disguise):
-    told = message("kqv.scaled_dot_product_attention", SDPA + disguise, ATTENTION)
-    assert FORBIDDEN in told
+def test_a_disguised_function_is_watched(disguise):
+    message = message_of_test(
+        "kqv.scaled_dot_product_attention", LIBRARY_ATTENTION + disguise, ATTENTION
+    )
+    assert FORBIDDEN in message
 
 
 def test_library_attention_is_watched_everywhere():
-    assert FORBIDDEN in message("kqv.scaled_dot_product_attention", QUANTIZABLE, ATTENTION)
+    assert FORBIDDEN in message_of_test("kqv.scaled_dot_product_attention", QUANTIZABLE, ATTENTION)
 
 
-def test_nothing_is_worked_out_while_the_case_comes_in():
-    assert FORBIDDEN in message("kqv.scaled_dot_product_attention", AHEAD, ATTENTION)
+def test_computing_while_arguments_arrive_is_watched():
+    assert FORBIDDEN in message_of_test(
+        "kqv.scaled_dot_product_attention", COMPUTING_AHEAD, ATTENTION
+    )
 
 
 @pytest.mark.parametrize("use", ["(x, x)", ".forward(x, x)", ".score(x, x)"])
-def test_what_an_answer_makes_is_watched_whatever_it_is(use):
-    told = message("scoring.BilinearScore", BILINEAR, "BilinearScore(2, 2)" + use)
-    assert FORBIDDEN in told
+def test_objects_that_an_answer_makes_are_watched(use):
+    message = message_of_test("scoring.BilinearScore", BILINEAR, "BilinearScore(2, 2)" + use)
+    assert FORBIDDEN in message
 
 
-def test_what_is_no_answer_may_use_what_it_likes():
-    own = SDPA.replace("def scaled_dot_product_attention", "def mine")
-    answer = own + "\ndef scaled_dot_product_attention(*x):\n    return x[0]\n"
-    assert message("kqv.scaled_dot_product_attention", answer, "mine(x, x, x)") == ""
+def test_functions_that_are_no_answers_are_not_watched():
+    other_function = LIBRARY_ATTENTION.replace("def scaled_dot_product_attention", "def mine")
+    answer = other_function + "\ndef scaled_dot_product_attention(*x):\n    return x[0]\n"
+    assert message_of_test("kqv.scaled_dot_product_attention", answer, "mine(x, x, x)") == ""

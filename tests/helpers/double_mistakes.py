@@ -10,9 +10,9 @@ DOUBLES = 2  # of each exercise
 def doubles(exercise):
     """Pairs of mistakes of one composition, spread over all there are."""
     composed = [m for m in exercise.mistakes if parts_of(m.wrong)]
-    found = []
+    pairs = []
     for a, b in combinations(composed, 2):
-        one, other = parts_of(a.wrong), parts_of(b.wrong)
-        if one.compose is other.compose and not one.chosen.keys() & other.chosen.keys():
-            found.append((a, b, one.compose(**one.chosen, **other.chosen)))
-    return found[:: max(1, len(found) // DOUBLES)][:DOUBLES]
+        first, second = parts_of(a.wrong), parts_of(b.wrong)
+        if first.compose is second.compose and not first.chosen.keys() & second.chosen.keys():
+            pairs.append((a, b, first.compose(**first.chosen, **second.chosen)))
+    return pairs[:: max(1, len(pairs) // DOUBLES)][:DOUBLES]

@@ -26,8 +26,8 @@ PAGE = """<!doctype html><html lang="en" data-theme="light"><meta charset="utf-8
 
 def drills_by_hand(stem: str = "kqv") -> tuple[Drill, ...]:
     """Return the drills of the fixture, for a chapter of any name."""
-    kept = json.loads(FIXTURE.read_text(encoding="utf-8").replace('"kqv-', f'"{stem}-'))
-    return tuple(drill_from(entry, kept["setups"]) for entry in kept["drills"])
+    fixture = json.loads(FIXTURE.read_text(encoding="utf-8").replace('"kqv-', f'"{stem}-'))
+    return tuple(drill_from(entry, fixture["setups"]) for entry in fixture["drills"])
 
 
 def write_pages(folder: Path, course: Course, stems: tuple[str, ...], above: int = 0) -> None:
@@ -78,7 +78,7 @@ class DrillReader:
         return self.box.get_attribute("data-drill")
 
     @property
-    def kept(self) -> dict:
+    def record(self) -> dict:
         return json.loads(self.page.evaluate("() => attncourseKept.text()"))
 
     def line(self, number: int) -> Locator:
@@ -90,7 +90,9 @@ class DrillReader:
 
     def solve(self, drills: tuple[Drill, ...], line_right: bool = True, name_right: bool = True):
         """Answer the drill that is shown."""
-        drill = next(one for one in drills if one.id == self.drill)
+        drill = next(
+            drill_candidate for drill_candidate in drills if drill_candidate.id == self.drill
+        )
         code = enumerate(line.strip() for line in drill.code)
         wrong = next(i for i, line in code if i != drill.line and line and line[0] != "#")
         self.line(drill.line if line_right else wrong).click()

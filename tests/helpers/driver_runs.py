@@ -1,4 +1,4 @@
-"""A class graded by the driver."""
+"""A class graded by the driver, with an executor that runs nothing."""
 
 import os
 import subprocess
@@ -19,9 +19,9 @@ COMMAND = [sys.executable, "-W", "error", "-m", "attncourse.grading.cli"]
 
 
 class Marker(Executor):
-    """Runs nothing: gives each submission as many points as its bytes' length leaves over 3.
+    """Run nothing: give each submission its length in bytes modulo 3 as points of a cell.
 
-    ``problem`` is asked before: what it returns is raised.
+    ``problem`` is called before; the exception that it returns is raised.
     """
 
     def __init__(self, problem: Callable[[str, int], BaseException | None] = lambda *_: None):
@@ -47,15 +47,15 @@ class Marker(Executor):
 
 
 def marking(monkeypatch) -> Marker:
-    """Makes one such executor that of every run in the test."""
-    made = Marker()
+    """Return a marker that takes the place of the executor in every run of the test."""
+    marker = Marker()
 
     @contextmanager
     def executor(jobs=0, dask=None):
-        yield made, 2
+        yield marker, 2
 
     monkeypatch.setattr(command, "open_executor", executor)
-    return made
+    return marker
 
 
 def grade(course: Path, student: str | None = None, **more) -> command.Tally:

@@ -26,11 +26,11 @@ class FigureReader:
         self.page.on("console", lambda m: self.wrong.append(m.text) if m.type == "error" else None)
         self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
         self.page.on("dialog", lambda dialog: (self.wrong.append("a dialog"), dialog.dismiss()))
-        self.page.on("request", self.asked)
+        self.page.on("request", self.check_request)
         self.page.set_content(PAGE.format("".join(figure._repr_html_() for figure in figures)))
         self.figure: Locator = self.page.locator(".attncourse-moving").first
 
-    def asked(self, request) -> None:
+    def check_request(self, request) -> None:
         """Nothing is asked for but what the page itself has made."""
         if not request.url.startswith("blob:"):
             self.wrong.append(request.url)

@@ -1,4 +1,4 @@
-"""Scores in a gradebook, and a question that a person marks."""
+"""Scores in a gradebook, and a manually graded question."""
 
 import json
 from pathlib import Path
@@ -26,24 +26,26 @@ So.
 ### END SOLUTION"""
 
 
-def question(text: str = TEXT) -> dict:
+def question_cell(text: str = TEXT) -> dict:
     marks, text = rubrics.question(MARKS, text, "a.py")
-    made = cell(text, "explain_it", code=False)
-    return made | {"metadata": {"nbgrader": marks}}
+    raw_cell = cell(text, "explain_it", code=False)
+    return raw_cell | {"metadata": {"nbgrader": marks}}
 
 
 def with_question(data: bytes, answer: str = "") -> bytes:
-    made = question()
-    made["source"] = answer or made["source"]
-    return notebook(*json.loads(data)["cells"], made)
+    added_cell = question_cell()
+    added_cell["source"] = answer or added_cell["source"]
+    return notebook(*json.loads(data)["cells"], added_cell)
 
 
 def write_solved(course: Path, data: bytes) -> None:
     (course / "solutions" / NAME / f"{NAME}.ipynb").write_bytes(data)
 
 
-def score(course: Path, student: str, grade_id: str, points: float, comment: str = "") -> None:
-    """Enters what a person gives in the formgrader."""
+def enter_score(
+    course: Path, student: str, grade_id: str, points: float, comment: str = ""
+) -> None:
+    """Enter a score and a comment as a person does in the formgrader."""
     with open_gradebook(find_gradebook(course)) as gradebook:
         grade = gradebook.find_grade(grade_id, NAME, NAME, student)
         grade.manual_score, grade.needs_manual_grade = points, False
@@ -53,8 +55,8 @@ def score(course: Path, student: str, grade_id: str, points: float, comment: str
         gradebook.db.commit()
 
 
-def scores(course: Path) -> dict[str, tuple]:
-    """Each graded cell of Ada's: automatic and manual score, and whether a person has to look."""
+def adas_scores(course: Path) -> dict[str, tuple]:
+    """Return Ada's automatic and manual score of each cell, and if a person has to look at it."""
     with open_gradebook(find_gradebook(course)) as gradebook:
         grades = gradebook.find_submission_notebook(NAME, NAME, "ada").grades
         return {g.name: (g.auto_score, g.manual_score, bool(g.needs_manual_grade)) for g in grades}

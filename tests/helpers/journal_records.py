@@ -15,12 +15,12 @@ FILE = "journal.db"
 
 
 def journal_of(course: Path) -> Path:
-    """The journal of the small assignment."""
+    """Return the path of the small assignment's journal."""
     return course / "reports" / NAME / FILE
 
 
 def query(path: Path, statement: str) -> list[tuple]:
-    """The rows of a query; nothing of a journal that is not there, or only just being made."""
+    """Return the rows of a query, none where the journal is absent or just being made."""
     if not path.exists():
         return []
     try:
@@ -35,7 +35,7 @@ def number_of_results(course: Path) -> int:
 
 
 def records(course: Path) -> list[dict[str, Any]]:
-    """Each result's key, student and report, in the order in which they were written."""
+    """Return each result's key, student and report, in the order of writing."""
     columns = "key, student, conditions, report, checksum"
     rows = query(journal_of(course), f"select {columns} from result order by number")
     found = []
@@ -65,7 +65,7 @@ def key(number: int) -> str:
 
 
 def write_results(folder: Path) -> None:
-    """Writes a thousand results, and tells of each."""
+    """Write a thousand results, and print a line for each."""
     with open_journal(folder, NAME) as journal:
         for n in range(1000):
             journal.write(key(n), made_report(f"s{n}", n / 8))

@@ -42,13 +42,17 @@ def main(folder: str, *paths: str) -> None:
             if path.parent.name == "book":
                 signal.signal(signal.SIGVTALRM, stop)
                 signal.setitimer(signal.ITIMER_VIRTUAL, PAGE, AGAIN)
-                sys.unraisablehook = dropped
+                sys.unraisablehook = report_unraisable
             run(path, place)
             os._exit(0)
         _, status = os.waitpid(child, 0)
-        said = place.with_suffix(".json")
-        found = json.loads(said.read_text()) if said.exists() else {"wrong": f"ended by {status}"}
-        print(json.dumps({"path": str(path)} | found), flush=True)
+        result_file = place.with_suffix(".json")
+        result = (
+            json.loads(result_file.read_text())
+            if result_file.exists()
+            else {"wrong": f"ended by {status}"}
+        )
+        print(json.dumps({"path": str(path)} | result), flush=True)
 
 
 def stop(_number: int, frame: FrameType | None) -> None:
@@ -59,10 +63,10 @@ def stop(_number: int, frame: FrameType | None) -> None:
         frame = frame.f_back
 
 
-def dropped(told: Any) -> None:
+def report_unraisable(unraisable: Any) -> None:
     """Says what Python could not raise, but for the clock, which rings again."""
-    if not isinstance(told.exc_value, PageOutOfTime):
-        sys.__unraisablehook__(told)
+    if not isinstance(unraisable.exc_value, PageOutOfTime):
+        sys.__unraisablehook__(unraisable)
 
 
 def run(path: Path, place: Path) -> None:
@@ -81,8 +85,8 @@ def run(path: Path, place: Path) -> None:
     sys.stderr.flush()
     if not wrong and warned.stat().st_size:
         wrong = f"writes on stderr: {warned.read_text()}"
-    found = {"package": attncourse.__file__, "wrong": wrong}
-    place.with_suffix(".json").write_text(json.dumps(found))
+    result = {"package": attncourse.__file__, "wrong": wrong}
+    place.with_suffix(".json").write_text(json.dumps(result))
 
 
 def problem(cells: list[dict], solved: bool) -> str:
@@ -96,8 +100,8 @@ def problem(cells: list[dict], solved: bool) -> str:
             continue
         if not in_time:
             source = imports(shell.transform_cell(source))
-        done = shell.run_cell(source, store_history=False)
-        error = done.error_before_exec or done.error_in_exec
+        execution = shell.run_cell(source, store_history=False)
+        error = execution.error_before_exec or execution.error_in_exec
         if isinstance(error, PageOutOfTime):
             in_time = False
             signal.setitimer(signal.ITIMER_VIRTUAL, 0)
@@ -108,8 +112,10 @@ def problem(cells: list[dict], solved: bool) -> str:
 
 def imports(source: str) -> str:
     """The import statements of some code."""
-    found = [n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Import | ast.ImportFrom)]
-    return "\n".join(map(ast.unparse, found))
+    statements = [
+        n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Import | ast.ImportFrom)
+    ]
+    return "\n".join(map(ast.unparse, statements))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Downloads as learning platforms make them, of a class of thirty, for the tests of collecting."""
+"""Downloads as learning platforms make them, of a class of thirty."""
 
 import io
 import zipfile
@@ -15,7 +15,7 @@ Giulia Bianchi, Hans Weiß, Ines Sá, Jonas Čapek, Karin Boye, Liam Ryan, Mary 
 
 
 class Student:
-    """Somebody of the class, as each platform knows them."""
+    """A student of the class, with the names and numbers that each platform has."""
 
     def __init__(self, place: int, name: str) -> None:
         self.first, _, self.last = name.strip().rpartition(" ")
@@ -26,61 +26,61 @@ class Student:
 
     @property
     def moodle(self) -> str:
-        """Moodle's clean_filename takes some signs away."""
+        """The folder's name in Moodle's download, whose clean_filename removes some characters."""
         return f"{self.first} {self.last}_{self.participant}".replace("’", "")
 
     @property
     def sortable(self) -> str:
-        """Canvas' sortable name in small letters, without what is no word character."""
+        """Canvas' sortable name in lower case, without spaces and punctuation."""
         return "".join(c for c in f"{self.last}{self.first}".lower() if c.isalnum())
 
 
 CLASS = [Student(place, name) for place, name in enumerate(NAMES.split(","), start=1)]
 
 
-def archive(path: Path, files: Iterable[tuple[str, bytes]]) -> Path:
-    path.write_bytes(packed(files))
+def write_archive(path: Path, files: Iterable[tuple[str, bytes]]) -> Path:
+    path.write_bytes(zip_bytes(files))
     return path
 
 
-def packed(files: Iterable[tuple[str, bytes]]) -> bytes:
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as content:
+def zip_bytes(files: Iterable[tuple[str, bytes]]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in files:
-            content.writestr(name, data)
-    return made.getvalue()
+            archive.writestr(name, data)
+    return buffer.getvalue()
 
 
-def table(path: Path, *rows: Iterable[object]) -> Path:
+def write_table(path: Path, *rows: Iterable[object]) -> Path:
     path.write_text("\n".join(",".join(f'"{cell}"' for cell in row) for row in rows) + "\n")
     return path
 
 
-def moodle(student: Student, file: str, *, folders: bool = True) -> str:
-    """The path of a file in "Download all submissions"."""
+def moodle_path(student: Student, file: str, *, folders: bool = True) -> str:
+    """Return the path of a file in Moodle's "Download all submissions"."""
     return f"{student.moodle}_assignsubmission_file{'/' if folders else '_'}{file}"
 
 
-def worksheet(path: Path, times: dict[str, str]) -> Path:
-    """Moodle's grading worksheet, which has times without a zone and no user names."""
+def write_worksheet(path: Path, times: dict[str, str]) -> Path:
+    """Write Moodle's grading worksheet, which has times without a zone and no user names."""
     head = ("Identifier", "Full name", "ID number", "Email address")
     rows = [
         (f"Participant {s.participant}", f"{s.first} {s.last}", s.id, s.email, times.get(s.id, "-"))
         for s in CLASS
     ]
-    return table(path, (*head, "Last modified (submission)"), *rows)
+    return write_table(path, (*head, "Last modified (submission)"), *rows)
 
 
-def canvas(student: Student, file: str, upload: int, *, late: bool = False) -> str:
-    """The name of a file in "Download Submissions"."""
+def canvas_path(student: Student, file: str, upload: int, *, late: bool = False) -> str:
+    """Return the name of a file in Canvas' "Download Submissions"."""
     return f"{student.sortable}_{'LATE_' if late else ''}{student.canvas}_{upload}_{file}"
 
 
-def canvas_roster(path: Path) -> Path:
-    """Canvas' export of its gradebook."""
+def write_canvas_roster(path: Path) -> Path:
+    """Write Canvas' export of its gradebook."""
     rows = [
         (f"{s.last}, {s.first}", s.canvas, f"SIS{s.canvas}", s.id, "Section 1", "") for s in CLASS
     ]
     head = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section", "05_kqv (77)")
     about = [("", "", "", "", "", "Manual Posting"), ("    Points Possible", "", "", "", "", "43")]
-    return table(path, head, *about, *rows)
+    return write_table(path, head, *about, *rows)

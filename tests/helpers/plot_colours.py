@@ -28,6 +28,6 @@ def linear(colour) -> np.ndarray:
     return np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
 
 
-def contrast(one, other) -> float:
-    low, high = sorted(float(linear(c) @ [0.2126, 0.7152, 0.0722]) for c in (one, other))
+def contrast(colour, other_colour) -> float:
+    low, high = sorted(float(linear(c) @ [0.2126, 0.7152, 0.0722]) for c in (colour, other_colour))
     return (high + 0.05) / (low + 0.05)

@@ -138,27 +138,32 @@ class Draw:
 
     def arguments(self, function: Callable, method: bool = False) -> tuple[list, dict]:
         """Arguments in order and by name; an optional one is given or not."""
-        given, named, self.named = [], {}, function.__name__
-        for one in list(parameters(function))[method:]:
-            if one.kind is one.VAR_POSITIONAL:
-                given, named = [*named.values(), *(self.value(one) for _ in range(3))], {}
-            elif one.default is one.empty or (knows(one) and self.one_of(True, one.name == "rng")):
-                named[one.name] = self.value(one)
-        return given, named
+        positional, named, self.named = [], {}, function.__name__
+        for parameter in list(parameters(function))[method:]:
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                positional, named = (
+                    [*named.values(), *(self.value(parameter) for _ in range(3))],
+                    {},
+                )
+            elif parameter.default is parameter.empty or (
+                is_drawable(parameter) and self.one_of(True, parameter.name == "rng")
+            ):
+                named[parameter.name] = self.value(parameter)
+        return positional, named
 
     def instance(self, kind: type, like: type | None = None) -> Any:
         _, named = self.arguments((like or kind).__init__, method=True)
         torch.manual_seed(0)
         return kind(**named)
 
-    def value(self, one: inspect.Parameter) -> Any:
-        if one.name in BY_NAME:
-            return BY_NAME[one.name](self)
-        kind = self.one_of(*kinds(one))
+    def value(self, parameter: inspect.Parameter) -> Any:
+        if parameter.name in BY_NAME:
+            return BY_NAME[parameter.name](self)
+        kind = self.one_of(*kinds(parameter))
         if hasattr(kind, "dim_str"):
             return self.array(kind)
         if kind is Count:
-            return self.sizes[one.name]
+            return self.sizes[parameter.name]
         if inspect.isclass(kind) and issubclass(kind, nn.Module):
             return randomised(self.instance(kind))
         return PLAIN[kind](self)
@@ -205,21 +210,21 @@ def parameters(function: Callable) -> Iterator[inspect.Parameter]:
     yield from inspect.signature(function, eval_str=True).parameters.values()
 
 
-def kinds(one: inspect.Parameter) -> list:
+def kinds(parameter: inspect.Parameter) -> list:
     """What the annotation allows and `Draw` can make."""
-    union = get_origin(one.annotation) in (Union, UnionType)
-    every = get_args(one.annotation) if union else (one.annotation,)
+    union = get_origin(parameter.annotation) in (Union, UnionType)
+    every = get_args(parameter.annotation) if union else (parameter.annotation,)
     modules = (k for k in every if inspect.isclass(k) and issubclass(k, nn.Module))
     known = {*PLAIN, Count, *modules}
     return [kind for kind in every if hasattr(kind, "dim_str") or kind in known]
 
 
-def knows(one: inspect.Parameter) -> bool:
-    return one.name in BY_NAME or bool(kinds(one))
+def is_drawable(parameter: inspect.Parameter) -> bool:
+    return parameter.name in BY_NAME or bool(kinds(parameter))
 
 
-def can_be_drawn(one: inspect.Parameter) -> bool:
-    return knows(one) or one.default is not one.empty
+def can_be_drawn(parameter: inspect.Parameter) -> bool:
+    return is_drawable(parameter) or parameter.default is not parameter.empty
 
 
 def randomised(module: nn.Module) -> nn.Module:

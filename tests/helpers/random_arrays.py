@@ -8,7 +8,7 @@ def normal(*shape, dtype=torch.float64, seed=0):
     return torch.from_numpy(np.random.default_rng([seed, *shape]).normal(size=shape)).to(dtype)
 
 
-def some(*shape, seed=0):
+def random_mask(*shape, seed=0):
     """A boolean mask in which every row allows a key and forbids another."""
     mask = normal(*shape, seed=seed) > 0
     mask[..., 0], mask[..., -1] = True, False

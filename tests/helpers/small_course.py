@@ -1,4 +1,4 @@
-"""Notebooks and courses small enough to see through, for the tests of grading."""
+"""Notebooks and courses of a few cells, for the tests of grading."""
 
 import json
 from pathlib import Path
@@ -7,14 +7,14 @@ NAME = "01_small"
 
 
 def cell(source: str, grade_id: str = "", *, code: bool = True, **marks) -> dict:
-    """A notebook cell; with a grade id, nbgrader's full metadata."""
+    """Return a notebook cell; with a grade id, it has nbgrader's full metadata."""
     metadata = {}
     if grade_id:
         full = {"grade": False, "locked": False, "solution": False, "task": False}
         metadata["nbgrader"] = full | {"schema_version": 3, "grade_id": grade_id} | marks
-    made = {"cell_type": "code" if code else "markdown", "metadata": metadata, "source": source}
-    made |= {"outputs": [], "execution_count": None} if code else {}
-    return made | {"id": grade_id or f"cell-{abs(hash(source)) % 10**8}"}
+    raw_cell = {"cell_type": "code" if code else "markdown", "metadata": metadata, "source": source}
+    raw_cell |= {"outputs": [], "execution_count": None} if code else {}
+    return raw_cell | {"id": grade_id or f"cell-{abs(hash(source)) % 10**8}"}
 
 
 def solution(grade_id: str, source: str) -> dict:
@@ -48,7 +48,7 @@ RIGHT = (
 
 
 def small(add: str = RIGHT[0], twice: str = RIGHT[1]) -> bytes:
-    """The small assignment's notebook with these answers."""
+    """Return the small assignment's notebook with these answers."""
     setup, *tests = TESTS
     return notebook(
         cell("# Small\nA title.", code=False),
@@ -63,7 +63,7 @@ STUB = "# YOUR CODE HERE\nraise NotImplementedError()"
 
 
 def released() -> bytes:
-    """The small assignment as nbgrader gives it to students: without answers and hidden tests."""
+    """Return the small assignment as students get it, without answers and hidden tests."""
     hidden = "### BEGIN HIDDEN TESTS\nassert add(5, 6) == 11\n### END HIDDEN TESTS"
     content = json.loads(small(STUB, STUB))
     for raw in content["cells"]:
@@ -72,7 +72,7 @@ def released() -> bytes:
 
 
 def make_course(folder: Path, **submissions: bytes) -> Path:
-    """A course that released the small assignment, where these students handed in these bytes."""
+    """Make a course that released the small assignment, and hand in these students' bytes."""
     for part, data in (("solutions", small()), ("exercises", released())):
         place = folder / part / NAME
         place.mkdir(parents=True)
@@ -83,7 +83,7 @@ def make_course(folder: Path, **submissions: bytes) -> Path:
 
 
 def hand_in(course: Path, student: str, data: bytes) -> Path:
-    """Puts a student's notebook where submissions are; its path."""
+    """Write a student's notebook into the folder of submissions, and return its path."""
     path = course / "submitted" / student / NAME / f"{NAME}.ipynb"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)

@@ -25,7 +25,7 @@ def _taught(monkeypatch):
 
 
 def first_shut(target: str, wrong) -> str:
-    """The first gate that a wrong part shuts, before the real model is asked for."""
+    """Return the first gate that a wrong part shuts, before the real model is used."""
     from dataclasses import replace
 
     alone = replace(MILESTONE, train=lambda parts, show: MILESTONE.build(parts), trained=())
@@ -84,12 +84,12 @@ class Unplaced(StudentBlock):
 
 
 def left_to_right(symbols, ranks):
-    done = []
+    merged = []
     for symbol in symbols:
-        done.append(symbol)
-        while len(done) > 1 and tuple(done[-2:]) in ranks:
-            done[-2:] = ["".join(done[-2:])]
-    return done
+        merged.append(symbol)
+        while len(merged) > 1 and tuple(merged[-2:]) in ranks:
+            merged[-2:] = ["".join(merged[-2:])]
+    return merged
 
 
 def centred(x, gain=None, eps=1e-5):
@@ -132,9 +132,9 @@ def test_a_students_block_opens_every_gate():
 
 # Of what is harmless here: heads are even, lengths are one text's, and nothing is changed in place.
 @pytest.mark.parametrize("target", [t for t in MILESTONE.uses if not t.startswith("llama.")])
-def test_most_mistakes_of_the_chapters_before_shut_a_gate(target):
-    found = [m for m in exercises()[target].mistakes if m.wrong is not None]
-    shut = {m.name: first_shut(target, m.wrong) for m in found}
+def test_most_mistakes_of_earlier_chapters_shut_a_gate(target):
+    mistakes = [m for m in exercises()[target].mistakes if m.wrong is not None]
+    shut = {m.name: first_shut(target, m.wrong) for m in mistakes}
     assert sum(map(bool, shut.values())) > 0.4 * len(shut), shut
 
 
@@ -154,8 +154,8 @@ def test_smollm2_answers_through_these_parts(real_model, monkeypatch, capsys):
     outcome = reach_milestone(MILESTONE, Parts(), show=False, patience=0)
     assert outcome.shut == {}
     talk(outcome)
-    said = capsys.readouterr().out
-    assert "> What is the capital of France?\n  The capital of France is Paris." in said
+    output = capsys.readouterr().out
+    assert "> What is the capital of France?\n  The capital of France is Paris." in output
     pieces = outcome.model.said[1]
     assert [piece for piece, _ in pieces][:3] == ["The", " capital", " of"]
     assert all(0 < probability <= 1 for _, probability in pieces)
@@ -179,36 +179,36 @@ def test_a_notebook_shows_a_sentence_and_no_traceback(monkeypatch):
     assert absent.value._render_traceback_() == [str(absent.value)]
     with pytest.raises(NotYet) as wrong:
         reach("chat", rms_norm=centred)
-    (said,) = wrong.value._render_traceback_()
-    assert said.startswith("✗ chat: SmolLM2, a real model, answers a question")
-    assert "✗ rows of one size" in said
+    (sentence,) = wrong.value._render_traceback_()
+    assert sentence.startswith("✗ chat: SmolLM2, a real model, answers a question")
+    assert "✗ rows of one size" in sentence
 
 
-def test_the_part_to_blame_is_sought_for_a_minute(monkeypatch):
+def test_the_chat_milestone_searches_longer_for_the_wrong_part(monkeypatch):
     """In a notebook; other milestones stand in tests, which have less."""
     from attncourse.milestones import reaching
 
-    given = {}
+    patience_of = {}
 
     def run(made, parts, patience):
-        given[made.name] = patience
+        patience_of[made.name] = patience
         raise NotYet
 
     monkeypatch.setattr(reaching, "run_milestone", run)
     for name in ("chat", "recall"):
         with pytest.raises(NotYet):
             reach(name)
-    assert given["chat"] > given["recall"]
-    assert given["recall"] <= 10
+    assert patience_of["chat"] > patience_of["recall"]
+    assert patience_of["recall"] <= 10
 
 
-def test_a_shade_is_between_white_and_orange():
+def test_a_pieces_shade_is_between_white_and_orange():
     assert shade_piece("a", 0.0) == "\x1b[30;48;2;255;255;255ma\x1b[0m"
     assert shade_piece("a", 1.0) == "\x1b[30;48;2;230;159;0ma\x1b[0m"
     assert shade_piece("a\n\nb", 1.0).count("\n") == 2
 
 
-def test_a_question_is_for_models_that_answer_and_is_text(real_model):
+def test_a_question_must_be_text_to_a_model_that_answers(real_model):
     with pytest.raises(ValueError, match="recall answers no questions"):
         reach("recall", ask="Why?", project=lambda x, weight: x @ weight)
     model = Talker(Parts(), *real_model)

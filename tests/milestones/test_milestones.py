@@ -62,7 +62,7 @@ TABLE = Path(__file__).parents[1] / "fixtures" / "milestone_gates.json"
 
 
 def first_shut(name: str, target: str, wrong) -> str:
-    """The first gate that a wrong part shuts, before training; "" where none is."""
+    """Return the first gate that a wrong part shuts before training, or ""."""
     made = milestone(name)
     untrained = replace(made, train=lambda parts, show: made.build(parts), trained=())
     torch.manual_seed(0)
@@ -71,27 +71,27 @@ def first_shut(name: str, target: str, wrong) -> str:
 
 
 def gates_of(name: str, target: str) -> dict[str, str]:
-    found = exercises()[target].mistakes
-    return {m.name: first_shut(name, target, m.wrong) for m in found if m.wrong is not None}
+    mistakes = exercises()[target].mistakes
+    return {m.name: first_shut(name, target, m.wrong) for m in mistakes if m.wrong is not None}
 
 
-def asked_for(name: str) -> list[str]:
-    """The targets that a milestone calls itself; what they call in turn is theirs."""
-    asked = []
+def targets_built(name: str) -> list[str]:
+    """Return the targets that a milestone calls directly."""
+    targets_asked = []
 
     class AskedParts(Parts):
         def __getitem__(self, target):
-            asked.append(target)
+            targets_asked.append(target)
             return super().__getitem__(target)
 
     milestone(name).build(AskedParts())
-    return [target for target in milestone(name).uses if target in asked]
+    return [target for target in milestone(name).uses if target in targets_asked]
 
 
 @pytest.mark.parametrize("name", MILESTONE_NAMES)
 def test_every_wrong_part_shuts_the_gate_in_the_table(name):
     table = json.loads(TABLE.read_text(encoding="utf-8"))[name]
-    assert {target: gates_of(name, target) for target in asked_for(name)} == table
+    assert {target: gates_of(name, target) for target in targets_built(name)} == table
 
 
 @pytest.mark.parametrize("name", MILESTONE_NAMES)
@@ -154,7 +154,7 @@ def test_a_mistake_shuts_the_gate_that_is_about_it(name, target, mistake, gate):
     alone = replace(
         made,
         train=lambda parts, show: made.build(parts),
-        untrained=[one for one in made.untrained if one.name == gate],
+        untrained=[candidate for candidate in made.untrained if candidate.name == gate],
         trained=(),
     )
     torch.manual_seed(0)
@@ -165,7 +165,7 @@ def mistaken(target: str, mistake: str):
     return next(m.wrong for m in exercises()[target].mistakes if m.name == mistake)
 
 
-def test_what_only_training_shows():
+def test_some_mistakes_show_only_in_training():
     """With frequencies that fall too fast it copies 8 letters and loses its way among 24."""
     target = "positions.apply_rope"
     wrong = mistaken(target, "the 2 of 2i/d is missing, or there twice")
@@ -197,8 +197,8 @@ class TwoParts(torch.nn.Module):
         self.value = parts["kqv.attention_scores"](torch.ones(1, 1), torch.ones(1, 1))
 
 
-def module(scale: float) -> ModuleType:
-    """A student's chapter, where one part calls the other by its name in the module."""
+def student_module(scale: float) -> ModuleType:
+    """Return a student's module in which one part calls the other by name."""
     made = ModuleType("mine.kqv")
     code = f"""
 def project(x, weight):
@@ -211,25 +211,29 @@ def attention_scores(query, key):
     return made
 
 
-def small(made: ModuleType) -> tuple:
-    one = Gate("the sum is 1", lambda model: "" if model.value == 1 else f"it is {model.value}")
+def small_milestone(made: ModuleType) -> tuple:
+    sum_gate = Gate(
+        "the sum is 1", lambda model: "" if model.value == 1 else f"it is {model.value}"
+    )
     plain = replace(
         milestone("recall"),
         uses=("kqv.project", "kqv.attention_scores"),
         build=TwoParts,
         train=lambda parts, show: TwoParts(parts),
-        untrained=(one,),
+        untrained=(sum_gate,),
         trained=(),
     )
-    theirs = {f"kqv.{name}": getattr(made, name) for name in ("project", "attention_scores")}
-    return plain, Parts(theirs, (made,))
+    students_parts = {
+        f"kqv.{name}": getattr(made, name) for name in ("project", "attention_scores")
+    }
+    return plain, Parts(students_parts, (made,))
 
 
-def test_the_part_that_repairs_it_is_named_and_all_is_put_back():
-    made = module(2)
-    own = made.project
+def test_the_repairing_part_is_named_and_parts_are_restored():
+    made = student_module(2)
+    students_project = made.project
     wrong = milestone("recall").name
-    plain, parts = small(made)
+    plain, parts = small_milestone(made)
     seen: list[str] = []
     with parts.exchanged("kqv.project") as mended:
         assert made.project is ours("kqv.project") is mended["kqv.project"]
@@ -239,18 +243,18 @@ def test_the_part_that_repairs_it_is_named_and_all_is_put_back():
         )
         seen.append(str(mended["kqv.attention_scores"](torch.ones(1, 1), torch.ones(1, 1)).item()))
     assert seen == ["1.0"]
-    assert made.project is own
+    assert made.project is students_project
     outcome = reach(plain, parts, show=False)
     assert not outcome.passed
     assert outcome.repair == ("kqv.project",)  # and not the one that calls it
-    only = Parts({"kqv.project": own}, (made,))
+    only = Parts({"kqv.project": students_project}, (made,))
     assert reach(plain, only, show=False).passed  # ours does not call theirs
     assert wrong in str(outcome)
     assert "with our kqv.project in place of yours it passes" in str(outcome)
-    assert reach(*small(module(1)), show=False).passed
+    assert reach(*small_milestone(student_module(1)), show=False).passed
 
 
-def test_parts_that_do_not_do_together_are_named_together():
+def test_parts_that_fail_only_together_are_named_together():
     def twice(x, weight):
         return 2 * (x @ weight)
 
@@ -260,11 +264,14 @@ def test_parts_that_do_not_do_together_are_named_together():
     class Two(torch.nn.Module):
         def __init__(self, parts):
             super().__init__()
-            one = torch.ones(1, 1)
-            first, other = parts["kqv.project"](one, one), parts["kqv.attention_scores"](one, one)
-            self.value = first * other
+            ones = torch.ones(1, 1)
+            first, second = (
+                parts["kqv.project"](ones, ones),
+                parts["kqv.attention_scores"](ones, ones),
+            )
+            self.value = first * second
 
-    plain, _ = small(module(1))
+    plain, _ = small_milestone(student_module(1))
     plain = replace(plain, build=Two, train=lambda parts, show: Two(parts))
     wrong = Parts({"kqv.project": twice, "kqv.attention_scores": thrice})
     outcome = reach(plain, wrong, show=False)
@@ -285,23 +292,25 @@ def test_a_part_to_blame_among_many_is_found_by_halves():
             self.value = 1 + (parts.owner(made.uses[5]) == "yours")
 
     made = milestone("language")
-    one = Gate("the sum is 1", lambda model: "" if model.value == 1 else "it is 2")
-    plain = replace(made, build=Chain, train=lambda p, show: Chain(p), untrained=(one,), trained=())
+    sum_gate = Gate("the sum is 1", lambda model: "" if model.value == 1 else "it is 2")
+    plain = replace(
+        made, build=Chain, train=lambda p, show: Chain(p), untrained=(sum_gate,), trained=()
+    )
     outcome = reach(plain, Parts({target: ours(target) for target in made.uses}), show=False)
     assert outcome.repair == (made.uses[5],)
     assert len(trials) < 20
 
 
-def test_without_a_part_of_the_students_there_is_no_milestone():
+def test_a_milestone_needs_a_part_of_the_students():
     with pytest.raises(ValueError, match="none of the 4 parts of recall is yours yet: write one"):
         reach(milestone("recall"), Parts({"tokens.embed": ours("tokens.embed")}))
 
 
-def test_a_part_that_raises_is_told_in_a_line():
+def test_a_part_that_raises_is_reported_in_one_line():
     def raises(*args):
         raise RuntimeError("no\nmore")
 
-    plain, _ = small(module(1))
+    plain, _ = small_milestone(student_module(1))
     outcome = reach(plain, Parts({"kqv.attention_scores": raises}), show=False)
     assert outcome.shut == {"it runs": "RuntimeError: no"}
     assert outcome.repair == ("kqv.attention_scores",)
@@ -329,9 +338,9 @@ def test_an_outcome_says_whose_parts_and_what_was_seen():
 
 def test_a_milestone_in_a_notebook_takes_parts_by_name(capsys):
     in_notebook("recall", AttentionHead=ours(HEAD))
-    said = capsys.readouterr().out
-    assert said.startswith("✓ recall runs, with 3 of ours: a head answers")
-    assert "1 of 4 parts are yours: kqv.AttentionHead" in said
+    output = capsys.readouterr().out
+    assert output.startswith("✓ recall runs, with 3 of ours: a head answers")
+    assert "1 of 4 parts are yours: kqv.AttentionHead" in output
     with pytest.raises(NotYet, match="✗ scores over √d_k") as failed:
         in_notebook("recall", AttentionHead=mistaken(HEAD, "no scale"))
     assert f"with our {HEAD} in place of yours it passes" in str(failed.value)
@@ -343,7 +352,7 @@ def test_a_milestone_in_a_notebook_takes_parts_by_name(capsys):
 
 # --- a package of parts ---------------------------------------------------------------------------
 
-OWN = """
+STUDENT_SOURCE = """
 import torch
 from torch import nn
 from attncourse.kqv import scaled_dot_product_attention
@@ -366,24 +375,24 @@ class AttentionHead(nn.Module):
 """
 
 
-def package(folder: Path, divisor: str = "self.W_q.out_features ** 0.5") -> Path:
+def write_student_package(folder: Path, divisor: str = "self.W_q.out_features ** 0.5") -> Path:
     mine = folder / "mine"
     mine.mkdir(parents=True)
     (mine / "__init__.py").write_text("")
-    (mine / "kqv.py").write_text(OWN.format(divisor=divisor))
+    (mine / "kqv.py").write_text(STUDENT_SOURCE.format(divisor=divisor))
     return mine
 
 
 @pytest.fixture(autouse=True)
-def _forget():
+def forget_student_modules():
     yield
     for name in [name for name in sys.modules if name.split(".")[0] == "mine"]:
         del sys.modules[name]
 
 
 def test_a_package_owns_what_it_defines_not_imports(tmp_path):
-    first = read_parts(package(tmp_path / "a"))
-    second = read_parts(package(tmp_path / "b", "1"))
+    first = read_parts(write_student_package(tmp_path / "a"))
+    second = read_parts(write_student_package(tmp_path / "b", "1"))
     assert list(first.theirs) == [HEAD]
     assert first.owner("kqv.scaled_dot_product_attention") == "ours"
     assert first[HEAD] is not second[HEAD]
@@ -391,10 +400,10 @@ def test_a_package_owns_what_it_defines_not_imports(tmp_path):
     assert str(tmp_path) not in " ".join(sys.path)
 
 
-def test_what_is_no_package_is_refused(tmp_path):
+def test_a_folder_that_is_no_package_is_refused(tmp_path):
     with pytest.raises(ValueError, match="attncourse assemble"):
         read_parts(tmp_path / "mine")
-    (package(tmp_path) / "kqv.py").write_text("import nowhere_at_all")
+    (write_student_package(tmp_path) / "kqv.py").write_text("import nowhere_at_all")
     with pytest.raises(ValueError, match="cannot be imported"):
         read_parts(tmp_path / "mine")
     with pytest.raises(ValueError, match="no part is called"):
@@ -405,17 +414,17 @@ def test_what_is_no_package_is_refused(tmp_path):
 
 def test_a_milestone_on_the_command_line(tmp_path):
     """One in a process of its own; the command is the same in this one."""
-    package(tmp_path)
-    done = run("milestone", "recall", cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "1 of 4 parts are yours" in done.stdout
+    write_student_package(tmp_path)
+    process = run("milestone", "recall", cwd=tmp_path)
+    assert (process.returncode, process.stderr) == (0, "")
+    assert "1 of 4 parts are yours" in process.stdout
     assert (tmp_path / "recall.png").read_bytes().startswith(b"\x89PNG")
-    assert done.stdout.startswith("✓ recall runs, with 3 of ours: ")
+    assert process.stdout.startswith("✓ recall runs, with 3 of ours: ")
     assert json.loads((tmp_path / "mine" / "reached.json").read_text()) == {"recall": 3}
 
 
-def command(folder: Path, *arguments: str) -> tuple[int, str]:
-    """The status of the command in this process, and why it refuses."""
+def run_milestone_command(folder: Path, *arguments: str) -> tuple[int, str]:
+    """Run the command in this process; return its status and why it refuses."""
     try:
         return app(["milestone", *arguments, "--parts", str(folder)], standalone_mode=False), ""
     except UserError as problem:
@@ -424,29 +433,31 @@ def command(folder: Path, *arguments: str) -> tuple[int, str]:
 
 def test_a_milestone_that_is_not_reached_names_the_part(tmp_path, capsys):
     place = tmp_path / "recall.png"
-    status, _ = command(package(tmp_path, "1"), "recall", "--picture", str(place))
-    said = capsys.readouterr().out
+    status, _ = run_milestone_command(
+        write_student_package(tmp_path, "1"), "recall", "--picture", str(place)
+    )
+    output = capsys.readouterr().out
     assert status == 1
-    assert "✗ scores over √d_k: scores spread 4 times as far" in said
-    assert f"with our {HEAD} in place of yours it passes" in said
+    assert "✗ scores over √d_k: scores spread 4 times as far" in output
+    assert f"with our {HEAD} in place of yours it passes" in output
     assert not place.exists()
     assert not (tmp_path / "mine" / "reached.json").exists()
 
 
-def test_what_cannot_be_run_is_refused_in_a_line(tmp_path):
-    assert "there are no parts in" in command(tmp_path / "mine", "recall")[1]
-    mine = package(tmp_path)
-    assert "no milestone is called 'dance'" in command(mine, "dance")[1]
-    status, why = command(mine, "digits")
+def test_a_faulty_command_is_refused_in_one_line(tmp_path):
+    assert "there are no parts in" in run_milestone_command(tmp_path / "mine", "recall")[1]
+    mine = write_student_package(tmp_path)
+    assert "no milestone is called 'dance'" in run_milestone_command(mine, "dance")[1]
+    status, why = run_milestone_command(mine, "digits")
     assert status == 2
     assert why.startswith("none of the 11 parts of digits is yours yet: write one, say vision.")
     (mine / "kqv.py").write_text("from attncourse.kqv import gone_in_this_version")
-    assert "cannot be imported" in command(mine, "recall")[1]
+    assert "cannot be imported" in run_milestone_command(mine, "recall")[1]
 
 
 if __name__ == "__main__":
     table = {
-        name: {target: gates_of(name, target) for target in asked_for(name)}
+        name: {target: gates_of(name, target) for target in targets_built(name)}
         for name in MILESTONE_NAMES
     }
     TABLE.write_text(json.dumps(table, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")

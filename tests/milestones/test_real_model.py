@@ -19,36 +19,36 @@ TEXTS = (
     "My cat is small, cute, and fluffy. She likes belly rubs.",
     "<|im_start|>user\nWie viel ist 17 + 25?<|im_end|>\n<|im_start|>assistant\n",
 )
-EVERY = 997  # one logit of so many is kept
+STEP_OF_IDS = 997  # one logit of so many is kept
 
 
 def test_logits_are_those_of_transformers(real_model):
     model, words = real_model
-    kept = json.loads(ORACLE.read_text(encoding="utf-8"))
-    assert [one["text"] for one in kept] == list(TEXTS)
-    for one in kept:
-        ids = words.encode(one["text"])
-        assert ids.tolist() == one["ids"]
+    stored = json.loads(ORACLE.read_text(encoding="utf-8"))
+    assert [text_record["text"] for text_record in stored] == list(TEXTS)
+    for text_record in stored:
+        ids = words.encode(text_record["text"])
+        assert ids.tolist() == text_record["ids"]
         with torch.no_grad():
             logits = model(ids)
-        right = torch.tensor(one["logits"])
-        torch.testing.assert_close(logits[:, ::EVERY], right, atol=1e-3, rtol=0)
+        right = torch.tensor(text_record["logits"])
+        torch.testing.assert_close(logits[:, ::STEP_OF_IDS], right, atol=1e-3, rtol=0)
         assert float(right.abs().max()) > 10
-        assert logits.argmax(-1).tolist() == one["likeliest"]
-        assert abs(float(next_token_loss(logits, ids)) - one["nats"]) < 1e-4
+        assert logits.argmax(-1).tolist() == text_record["likeliest"]
+        assert abs(float(next_token_loss(logits, ids)) - text_record["nats"]) < 1e-4
 
 
 def test_a_cache_changes_nothing(real_model):
     model, words = real_model
-    ids, said, cache = words.encode(TEXTS[0]), [], []
+    ids, rows, cache = words.encode(TEXTS[0]), [], []
     with torch.no_grad():
         for piece in ids.split([9, 1, 6]):
             logits, cache = model(piece, cache)
-            said.append(logits)
-        torch.testing.assert_close(torch.cat(said), model(ids), atol=1e-3, rtol=0)
+            rows.append(logits)
+        torch.testing.assert_close(torch.cat(rows), model(ids), atol=1e-3, rtol=0)
 
 
-def test_numbers_and_words_are_those_of_the_file(real_model):
+def test_sizes_and_vocabulary_are_those_of_the_file(real_model):
     model, words = real_model
     assert sum(p.numel() for p in model.parameters()) == 134_515_008
     assert (len(words.tokens), len(words.ranks)) == (49_152, 48_900)
@@ -59,8 +59,8 @@ def test_numbers_and_words_are_those_of_the_file(real_model):
 
 def test_a_question_is_answered(real_model):
     model, words = real_model
-    given = words.chat("What is the capital of France?")
-    answer = model.generate(given, 20, stop=words.end)[len(given) :]
+    prompt = words.chat("What is the capital of France?")
+    answer = model.generate(prompt, 20, stop=words.end)[len(prompt) :]
     assert words.decode(answer) == "The capital of France is Paris.<|im_end|>"
 
 
@@ -75,7 +75,7 @@ def test_ids_are_those_of_tokenizers_and_come_back_as_the_text(real_model):
 
 
 def oracle() -> list[dict]:
-    """What ``transformers`` makes of the texts, from the same file."""
+    """Return what ``transformers`` computes for the texts from the same file."""
     from transformers import LlamaConfig, LlamaForCausalLM
     from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
 
@@ -90,17 +90,17 @@ def oracle() -> list[dict]:
     missing, unexpected = model.load_state_dict(read["tensors"], strict=False)
     assert (missing, unexpected) in (([], []), (["lm_head.weight"], [])), (missing, unexpected)
     model.tie_weights()
-    found = []
+    records = []
     for text in TEXTS:
         ids = torch.tensor(theirs(words).encode(text, add_special_tokens=False).ids)
         with torch.no_grad():
             logits = model.eval()(ids[None]).logits[0]
-        found.append({
+        records.append({
             "text": text, "ids": ids.tolist(), "likeliest": logits.argmax(-1).tolist(),
             "nats": round(float(next_token_loss(logits, ids)), 6),
-            "logits": [[round(x, 5) for x in row] for row in logits[:, ::EVERY].tolist()],
+            "logits": [[round(x, 5) for x in row] for row in logits[:, ::STEP_OF_IDS].tolist()],
         })  # fmt: skip
-    return found
+    return records
 
 
 if __name__ == "__main__":

@@ -21,17 +21,17 @@ from attncourse.milestones.milestone import try_gates
 from attncourse.milestones.parts import Parts, read_parts
 from helpers.project import ROOT
 
-ALL = exercises()
-NAMES_OF_ALL = {e.name for e in ALL.values()}
+EXERCISES = exercises()
+NAMES_OF_ALL = {e.name for e in EXERCISES.values()}
 
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory) -> Parts:
-    """The package of all published answers, as ``attncourse assemble`` writes it."""
+    """Return the package of all published answers, as ``attncourse assemble`` writes it."""
     chapters = []
     for number, stem in enumerate(STEMS, 1):
         path = next(ROOT.glob(f"solutions/{number:02}_{stem}/*.ipynb"))
-        why = {e.name: "" for e in ALL.values() if e.stem == stem}
+        why = {e.name: "" for e in EXERCISES.values() if e.stem == stem}
         chapters.append(
             ChapterParts(stem, path, definitions_in(read_cells(path.read_bytes())), why)
         )
@@ -40,39 +40,44 @@ def published(tmp_path_factory) -> Parts:
     return read_parts(folder)
 
 
-def uses(parts: Parts) -> list[tuple[str, str]]:
-    """(the answer that uses, the answer that is used), read off their code."""
-    targets = {id(parts[target]): target for target in ALL}
+def uses_between_answers(parts: Parts) -> list[tuple[str, str]]:
+    """Return pairs (using answer, used answer), read from their code."""
+    targets = {id(parts[target]): target for target in EXERCISES}
     pairs = []
-    for target in ALL:
+    for target in EXERCISES:
         names = namespace_of(parts[target])
         values = {n: names.get(n) for n in names_called(parts[target], names, NAMES_OF_ALL)}
         others = [targets[id(v)] for v in values.values() if id(v) in targets]
-        pairs += [(target, other) for other in others if other != target]
+        pairs += [(target, used) for used in others if used != target]
     return pairs
 
 
 def test_published_answers_are_right_with_each_other(published):
     """Those that use no other are tried with the banks."""
-    pairs = uses(published)
+    pairs = uses_between_answers(published)
     assert ("llama.LlamaBlock", "kqv.scaled_dot_product_attention") in pairs
     assert len(pairs) > 20
     later = sorted({target for target, _ in pairs})
-    wrong = [t for t in later if points_of_answer(ALL[t], published[t], 1) != ALL[t].points]
+    wrong = [
+        t for t in later if points_of_answer(EXERCISES[t], published[t], 1) != EXERCISES[t].points
+    ]
     assert not wrong, f"passes alone, and not with the other published answers: {wrong}"
 
 
-def test_every_other_right_answer_does_for_those_that_use_it(published, monkeypatch):
+def test_every_right_answer_serves_the_answers_that_use_it(published, monkeypatch):
     wrong = []
-    for target, other in uses(published):
-        stem, name = other.split(".")
-        for answer in importlib.import_module(f"test_{stem}").RIGHT.get(other, ()):
+    for target, used in uses_between_answers(published):
+        stem, name = used.split(".")
+        for answer in importlib.import_module(f"test_{stem}").RIGHT.get(used, ()):
             with monkeypatch.context() as patch:
                 for module in published.modules:
-                    if vars(module).get(name) is published[other]:
+                    if vars(module).get(name) is published[used]:
                         patch.setattr(module, name, answer)
-                if points_of_answer(ALL[target], published[target], 2) != ALL[target].points:
-                    wrong.append(f"{target} leans on more than is asked of {other}: {answer}")
+                if (
+                    points_of_answer(EXERCISES[target], published[target], 2)
+                    != EXERCISES[target].points
+                ):
+                    wrong.append(f"{target} leans on more than is asked of {used}: {answer}")
     assert not wrong, "\n".join(wrong)
 
 
@@ -84,7 +89,7 @@ def test_milestones_stand_with_the_published_answers(name, published):
 
 
 def shut_gates(name: str, parts: Parts) -> dict[str, str]:
-    """The gates that stay shut, before training, with what each says."""
+    """Return the gates that stay shut before training, with each one's message."""
     made = milestone(name)
     untrained = replace(made, train=lambda parts, show: made.build(parts), trained=())
     return try_gates(untrained, parts, show=False)[0]

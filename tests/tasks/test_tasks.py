@@ -46,9 +46,9 @@ def test_every_token_of_a_ring_asks_for_the_digit_of_another():
 
 @pytest.mark.parametrize("task", [recall, ring])
 def test_equal_seeds_give_equal_data(task):
-    first, again, other = (task(7, generator(seed)) for seed in (3, 3, 4))
+    first, again, different = (task(7, generator(seed)) for seed in (3, 3, 4))
     assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
-    assert not torch.equal(first[0], other[0])
+    assert not torch.equal(first[0], different[0])
 
 
 def test_shared_views_have_symmetric_scores():
@@ -67,7 +67,7 @@ def test_shared_views_have_symmetric_scores():
         Views("q k")
 
 
-def coin(batch: int, gen: torch.Generator):
+def sign_task(batch: int, gen: torch.Generator):
     """The answer is the sign of the one number, and stands in the last row."""
     x = torch.randn(batch, 3, 1, generator=gen)
     return x, (x[:, -1] > 0).long()
@@ -77,23 +77,23 @@ def test_training_is_reproducible_and_measured_before_each_step():
     def build():
         return nn.Linear(1, 2)
 
-    runs = [train(build, coin, rate=0.1, steps=40, seed=seed) for seed in (0, 0, 1)]
+    runs = [train(build, sign_task, rate=0.1, steps=40, seed=seed) for seed in (0, 0, 1)]
     assert runs[0].losses == runs[1].losses != runs[2].losses
     torch.manual_seed(0)
-    x, answer = coin(64, generator(0))
+    x, answer = sign_task(64, generator(0))
     before = nn.functional.cross_entropy(build()(x)[:, -1], answer[:, 0])
     assert runs[0].losses[0] == pytest.approx(before.item())
-    assert accuracy(runs[0].model, coin) > 0.95
+    assert accuracy(runs[0].model, sign_task) > 0.95
 
 
 def test_a_contest_shows_each_contestant_at_its_best_rate():
-    results = contest(coin, {"line": lambda: nn.Linear(1, 2)}, rates=(1e-5, 0.1), steps=40)
+    results = contest(sign_task, {"line": lambda: nn.Linear(1, 2)}, rates=(1e-5, 0.1), steps=40)
     assert results["line"].rate == 0.1
     assert len(results["line"].runs) == len(results["line"].accuracies) == 3
     assert results["line"].median == sorted(results["line"].accuracies)[1]
 
 
 def test_a_run_that_diverges_is_never_the_best():
-    run = train(lambda: nn.Linear(1, 2), coin, rate=0.1, steps=3)
+    run = train(lambda: nn.Linear(1, 2), sign_task, rate=0.1, steps=3)
     run.losses[-1] = math.nan
     assert last_loss(run) == math.inf

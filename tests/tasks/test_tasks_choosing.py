@@ -32,30 +32,37 @@ def test_each_position_chooses_one_of_two_digits():
     for row, right in zip(ids.tolist(), answers.tolist(), strict=True):
         for i in range(2, 8):
             assert right[i - 2] == (row[i] if row[i - 1] > row[i - 2] else row[i - 2])
-    own = (choosing(20000, generator(1))[0][:, 2:] == choosing(20000, generator(1))[1]).float()
-    assert own.mean() == pytest.approx(0.52, abs=0.01)
+    chose_own_digit = (
+        choosing(20000, generator(1))[0][:, 2:] == choosing(20000, generator(1))[1]
+    ).float()
+    assert chose_own_digit.mean() == pytest.approx(0.52, abs=0.01)
 
 
-def test_a_part_that_is_taken_out_is_out():
+def test_a_partial_block_lacks_the_part_taken_out():
     x = torch.randn(2, 5, 8)
     torch.manual_seed(0)
-    whole = EncoderBlock(8, 2)
+    full_block = EncoderBlock(8, 2)
     blocks = {}
     for part in REMOVABLE_PARTS[:3]:
         blocks[part] = PartialBlock(8, 2, part)
-        state = {n: w for n, w in whole.state_dict().items() if n in blocks[part].state_dict()}
+        state = {n: w for n, w in full_block.state_dict().items() if n in blocks[part].state_dict()}
         blocks[part].load_state_dict(state)
-    a, f, n_1, n_2 = whole.attention, whole.feed_forward, whole.norm_1, whole.norm_2
+    a, f, n_1, n_2 = (
+        full_block.attention,
+        full_block.feed_forward,
+        full_block.norm_1,
+        full_block.norm_2,
+    )
     close = torch.testing.assert_close
     close(blocks["residual"](x), f(n_2(a(n_1(x)))))
     y = x + a(x)
     close(blocks["norm"](x), y + f(y))
     close(blocks["feed-forward"](x), x + a(n_1(x)))
     torch.manual_seed(0)
-    close(PartialBlock(8, 2)(x), whole(x))
+    close(PartialBlock(8, 2)(x), full_block(x))
 
 
-def test_models_without_a_part():
+def test_models_are_built_without_a_part():
     ids = choosing(3, generator())[0]
     models = {part: Chooser(part, d=8, heads=2) for part in ("", *REMOVABLE_PARTS)}
     assert all(model(ids).shape == (3, 8, 5) for model in models.values())
@@ -69,7 +76,7 @@ def test_models_without_a_part():
         Chooser("head")
 
 
-def test_runs_side_by_side_are_the_runs_one_by_one():
+def test_parallel_runs_equal_single_runs():
     def build():
         return Chooser(d=8, heads=2, layers=1)
 
@@ -82,9 +89,9 @@ def test_runs_side_by_side_are_the_runs_one_by_one():
             np.testing.assert_allclose(run.losses, alone.losses, atol=1e-4)
             np.testing.assert_allclose(run.right, alone.right, atol=0.03)
             others = dict(alone.model.named_parameters())
-            for name, own in run.model.named_parameters():
+            for name, parameter in run.model.named_parameters():
                 if not name.endswith("W_k.bias"):  # its gradient is 0 but for rounding
-                    torch.testing.assert_close(own, others[name], rtol=0, atol=1e-3)
+                    torch.testing.assert_close(parameter, others[name], rtol=0, atol=1e-3)
     more = {"steps": 15, "batch": 8, "sequences": 500}
     result = contest(choosing, {"one": build}, rates=rates, seeds=2, **more)["one"]
     losses = [run.losses for run in together[result.rate]]
@@ -99,20 +106,22 @@ def test_a_factor_scales_every_rate():
     still = train_side_by_side(build, choosing, rates=(0.1,), seeds=1, steps=3, batch=4,
                                factor=lambda step: 0.0)  # fmt: skip
     torch.manual_seed(0)
-    for own, new in zip(still[0.1][0].model.parameters(), build().parameters(), strict=True):
-        assert own.equal(new)
+    for parameter, initial in zip(
+        still[0.1][0].model.parameters(), build().parameters(), strict=True
+    ):
+        assert parameter.equal(initial)
     half = train_side_by_side(build, choosing, rates=(0.1,), seeds=1, steps=9, batch=4,
                               factor=lambda step: 0.5)  # fmt: skip
     alone = train(build, choosing, rate=0.05, steps=9, batch=4)
     np.testing.assert_allclose(half[0.1][0].losses, alone.losses, atol=1e-4)
 
 
-def test_when_a_share_is_reached():
+def test_the_step_at_which_a_share_is_reached_is_found():
     assert reached(Run(None, [0.0] * 5 + [1.0] * 20, []), over=10) == 14
     assert reached(Run(None, [0.5] * 30, [])) is None
 
 
-def test_the_relative_residual_by_another_minimiser():
+def test_the_relative_residual_agrees_with_another_minimiser():
     rng = np.random.default_rng(0)
     for n, d in ((4, 2), (6, 3), (9, 2)):
         X = rng.normal(size=(n, d)) + rng.normal(size=d)
@@ -125,13 +134,13 @@ def test_the_relative_residual_by_another_minimiser():
             minimize(lambda x, X=X, norm=norm: norm(X - x), start, method="Nelder-Mead").fun
             for start in starts
         )
-        found = relative_residual(torch.tensor(X), steps=800).item() * norm(X)
-        assert 0.999 * least < found < 1.01 * least
+        distance = relative_residual(torch.tensor(X), steps=800).item() * norm(X)
+        assert 0.999 * least < distance < 1.01 * least
         assert relative_residual(torch.tensor(X)).item() * norm(X) < 1.1 * least
         assert size(torch.tensor(X)).item() == pytest.approx(norm(X))
 
 
-def test_the_relative_residual_of_equal_tokens_and_of_one():
+def test_the_relative_residual_of_equal_tokens_is_0():
     equal = torch.randn(5).expand(7, 5)
     assert relative_residual(equal) < 1e-6
     assert relative_residual(torch.ones(2, 3, 4)).tolist() == [0, 0]
@@ -162,7 +171,7 @@ def test_stacked_attention_makes_tokens_alike_without_a_skip():
     assert not rows[1].equal(rows[0])
 
 
-def test_gradients_of_untrained_blocks():
+def test_last_blocks_gradients_are_larger_in_post_norm():
     ends = []
     for pre_norm in (True, False):
         norms = torch.stack(
@@ -188,10 +197,10 @@ def test_the_translator_is_trained_as_the_recurrent_one():
     written = model.translate(source, 7)
     before = torch.zeros(6, 0, dtype=torch.int64)
     for i in range(7):
-        said = model(source, before)[:, -1].argmax(-1)
+        next_ids = model(source, before)[:, -1].argmax(-1)
         over = (written[:, :i] == 0).any(1)
-        assert written[:, i].equal(torch.where(over, 0, said))
-        before = torch.cat([before, said[:, None]], dim=1)
+        assert written[:, i].equal(torch.where(over, 0, next_ids))
+        before = torch.cat([before, next_ids[:, None]], dim=1)
         if (before[:, :-1] == 0).any():
             break  # what follows an end is not asked again
     with pytest.raises(ValueError, match="ids from 0 to"):

@@ -13,7 +13,7 @@ def generator(seed: int = 0) -> torch.Generator:
 
 
 @pytest.mark.parametrize(("n", "back"), [(8, 1), (8, 3), (32, 1), (2, 1)])
-def test_copy_asks_for_the_letter_so_far_back(n, back):
+def test_copy_asks_for_the_letter_a_distance_back(n, back):
     ids, answer = copy(n, back)(20, generator())
     assert ids.shape == (20, n)
     for letters, right in zip(ids.tolist(), answer.tolist(), strict=True):
@@ -37,7 +37,7 @@ def test_bad_lengths_are_refused():
         Reader("rope")
 
 
-def noisy(encoding, **options):
+def random_reader(encoding, **options):
     torch.manual_seed(0)
     model = Reader(encoding, **options).double()
     for parameter in model.parameters():
@@ -49,7 +49,7 @@ def test_order_does_not_matter_without_positions():
     ids, _ = copy(8)(5, generator())
     p = torch.tensor([3, 0, 6, 4, 2, 1, 7, 5])
     for encoding in ENCODINGS:
-        model = noisy(encoding)
+        model = random_reader(encoding)
         same = torch.allclose(model(ids[:, p]), model(ids)[:, p], atol=1e-6)
         assert same == (encoding == "none")
 
@@ -59,22 +59,22 @@ def test_alibi_without_a_mask_cannot_tell_left_from_right():
     for encoding, causal, same in (
         ("ALiBi", False, True), ("ALiBi", True, False), ("RoPE", False, False)
     ):  # fmt: skip
-        model = noisy(encoding, causal=causal)
+        model = random_reader(encoding, causal=causal)
         assert torch.allclose(model(ids.flip(1)), model(ids).flip(1), atol=1e-6) == same
 
 
 def test_a_causal_reader_does_not_see_what_comes_later():
     ids, _ = copy(8)(5, generator())
-    other = ids.clone()
-    other[:, 5:] = ids[:, 5:].flip(1)
+    changed_ids = ids.clone()
+    changed_ids[:, 5:] = ids[:, 5:].flip(1)
     for causal in (True, False):
-        model = noisy("RoPE", causal=causal)
-        assert torch.allclose(model(ids)[:, :5], model(other)[:, :5]) == causal
+        model = random_reader("RoPE", causal=causal)
+        assert torch.allclose(model(ids)[:, :5], model(changed_ids)[:, :5]) == causal
 
 
 def test_the_pace_stretches_the_positions_of_rope():
     """Two letters at a pace of 3 compute what the first and the fourth of four places would."""
-    model = noisy("RoPE", layers=1, heads=1, pace=3.0)
+    model = random_reader("RoPE", layers=1, heads=1, pace=3.0)
     ids = torch.tensor([[4, 9]])
     x = model.letters(ids)[0]
     q, k, v = model.views[0](x).chunk(3, dim=-1)
@@ -98,7 +98,7 @@ class NamesLetterBack(nn.Module):
         return F.one_hot(named, 32).float()
 
 
-def test_distances_named_are_counted_where_asked():
+def test_distances_are_counted_only_where_an_answer_is_due():
     shares = distance_named(NamesLetterBack(3), 10, first=4)
     assert shares.tolist() == [0, 0, 0, 1, 0, 0, 0, 0, 0, 0]
     shares = distance_named(NamesLetterBack(3), 10, first=1)  # positions 1 and 2 name themselves

@@ -20,7 +20,7 @@ def generator(seed=0):
     return torch.Generator().manual_seed(seed)
 
 
-def test_the_images_are_those_of_scikit_learn(images):
+def test_the_images_are_scikit_learns(images):
     from sklearn.datasets import load_digits
 
     loaded = load_digits()
@@ -31,7 +31,7 @@ def test_the_images_are_those_of_scikit_learn(images):
     assert abs(images.std() - 1) < 0.1
 
 
-def test_no_image_stands_on_two_sides_and_none_is_tested_twice():
+def test_folds_are_disjoint_and_test_each_image_once():
     tested = []
     for fold in range(task.FOLDS):
         parts = task.split(fold)
@@ -42,7 +42,7 @@ def test_no_image_stands_on_two_sides_and_none_is_tested_twice():
         task.split(4)
 
 
-def test_there_is_an_example_of_every_digit(images):
+def test_every_digit_has_an_example(images):
     labels = task.digits()[1]
     for digit, ink in enumerate(task.examples()):
         same = (images[:, 0] == task.normalise_ink(ink.float())).all(-1).all(-1)
@@ -51,16 +51,16 @@ def test_there_is_an_example_of_every_digit(images):
 
 
 def test_a_disorder_moves_whole_patches(images):
-    some = images[:50]
+    sample = images[:50]
     for change in (task.fixed, task.fresh):
-        moved = patchify(change(some, generator()), 2)
-        for before, after in zip(patchify(some, 2), moved, strict=True):
+        moved = patchify(change(sample, generator()), 2)
+        for before, after in zip(patchify(sample, 2), moved, strict=True):
             assert sorted(map(tuple, before.tolist())) == sorted(map(tuple, after.tolist()))
-        assert not torch.equal(moved, patchify(some, 2))
+        assert not torch.equal(moved, patchify(sample, 2))
     ramp = torch.arange(64.0).reshape(1, 1, 8, 8).expand(3, 1, 8, 8)
-    one, other = task.fixed(ramp), task.fresh(ramp, generator())
-    assert torch.equal(one[0], one[1])
-    assert not torch.equal(other[0], other[1])
+    fixed, fresh = task.fixed(ramp), task.fresh(ramp, generator())
+    assert torch.equal(fixed[0], fixed[1])
+    assert not torch.equal(fresh[0], fresh[1])
     order = torch.arange(16).roll(1)
     assert torch.equal(
         patchify(task.reorder_patches(ramp, order), 2)[0, 1], patchify(ramp, 2)[0, 0]
@@ -68,15 +68,17 @@ def test_a_disorder_moves_whole_patches(images):
 
 
 def test_each_image_is_moved_by_a_pixel_at_most(images):
-    some = images[:200]
-    gone = task.moved_a_pixel(some, torch.Generator().manual_seed(1))
-    wide = F.pad(some, (1, 1, 1, 1), value=-5 / 6)  # no ink around it
+    sample = images[:200]
+    moved = task.moved_a_pixel(sample, torch.Generator().manual_seed(1))
+    wide = F.pad(sample, (1, 1, 1, 1), value=-5 / 6)  # no ink around it
     shifts = {(r, c): wide[..., r : r + 8, c : c + 8] for r in range(3) for c in range(3)}
-    found = {key: (gone == there).flatten(1).all(1) for key, there in shifts.items()}
-    assert gone.shape == some.shape
-    assert torch.stack(list(found.values())).any(0).all()
-    assert all(which.any() for which in found.values())  # every shift occurs among 200
-    assert torch.equal(gone, task.moved_a_pixel(some, torch.Generator().manual_seed(1)))
+    matches_by_shift = {
+        key: (moved == shifted).flatten(1).all(1) for key, shifted in shifts.items()
+    }
+    assert moved.shape == sample.shape
+    assert torch.stack(list(matches_by_shift.values())).any(0).all()
+    assert all(which.any() for which in matches_by_shift.values())  # every shift occurs among 200
+    assert torch.equal(moved, task.moved_a_pixel(sample, torch.Generator().manual_seed(1)))
 
 
 def test_without_positions_the_order_does_not_matter(images):
@@ -88,7 +90,7 @@ def test_without_positions_the_order_does_not_matter(images):
     assert not plain.positions.requires_grad
 
 
-def test_the_interval_of_wilson():
+def test_the_interval_is_wilsons():
     low, high = task.wilson(90, 100)
     assert (round(low, 4), round(high, 4)) == (0.8256, 0.9448)  # Brown, Cai and DasGupta's formula
     assert task.wilson(0, 20)[0] == pytest.approx(0, abs=1e-12)
@@ -97,7 +99,7 @@ def test_the_interval_of_wilson():
         task.wilson(3, 2)
 
 
-def test_training_learns_and_repeats_itself(images):
+def test_training_learns_and_is_reproducible(images):
     labels = task.digits()[1]
     runs = []
     for _ in range(2):
@@ -110,21 +112,21 @@ def test_training_learns_and_repeats_itself(images):
     assert F.cross_entropy(task.answers(model, images[:320]), labels[:320]) < 0.5
 
 
-def test_the_kept_contest_is_what_a_run_gives():
-    kept = task.kept()
-    assert list(kept) == ["made", *task.CONTESTANTS]
+def test_the_stored_contest_is_reproduced_by_a_run():
+    stored = task.kept()
+    assert list(stored) == ["made", *task.CONTESTANTS]
     for name in task.CONTESTANTS:
-        assert kept[name]["rate"] in task.RATES
-        for fold, wrong in enumerate(kept[name]["wrong"]):
+        assert stored[name]["rate"] in task.RATES
+        for fold, wrong in enumerate(stored[name]["wrong"]):
             assert set(wrong) <= set(task.split(fold)[2].tolist())
     again = task.digits_contest(
-        ["logistic regression"], rates=[kept["logistic regression"]["rate"]]
+        ["logistic regression"], rates=[stored["logistic regression"]["rate"]]
     )
-    for ours, theirs in zip(
-        again["logistic regression"]["wrong"], kept["logistic regression"]["wrong"], strict=True
+    for new_wrong, stored_wrong in zip(
+        again["logistic regression"]["wrong"], stored["logistic regression"]["wrong"], strict=True
     ):
-        assert len(set(ours) ^ set(theirs)) <= 2  # other machines round otherwise
-    right = 1 - sum(map(len, kept["vision transformer"]["wrong"])) / 1348
+        assert len(set(new_wrong) ^ set(stored_wrong)) <= 2  # other machines round otherwise
+    right = 1 - sum(map(len, stored["vision transformer"]["wrong"])) / 1348
     assert right >= 0.97
 
 
@@ -140,11 +142,11 @@ def test_windows_are_the_mask_of_chapter_10_in_two_directions(shift):
     tokens = x.flatten(1, 2)
     scores = tokens @ tokens.mT / 5**0.5
     expected = scores.masked_fill(~mask, -torch.inf).softmax(-1) @ tokens
-    found = attend_in_windows(x, window, shift).flatten(1, 2)
-    torch.testing.assert_close(found, expected, atol=1e-12, rtol=0)
+    output = attend_in_windows(x, window, shift).flatten(1, 2)
+    torch.testing.assert_close(output, expected, atol=1e-12, rtol=0)
 
 
-def test_what_a_token_sees_by_changing_every_other():
+def test_a_tokens_receptive_field_is_found_by_changing_others():
     seen = seen_from(2, 5, size=8, window=4, layers=3, shift=2)
     wrapped = seen_from(0, 0, size=8, window=4, layers=2, shift=2, wrap=True)
     assert int(seen_from(5, 5, size=12, window=4, layers=4, shift=0).sum()) == 16
@@ -157,7 +159,7 @@ def test_what_a_token_sees_by_changing_every_other():
     assert counts == [16, 64, 144, 256]
 
 
-def test_windows_of_the_rim_and_the_number_of_scores():
+def test_windows_at_the_rim_are_smaller_and_scores_are_counted():
     assert same_window(8, 8, 4, 0).all()
     assert score_entries(6, 4) == 576
     assert score_entries(6, 4, 2) == 96

@@ -25,36 +25,36 @@ def model():
     return storyteller(PronounWorld(0), 0, steps=3, batch=4)
 
 
-def test_what_is_known_is_what_came_after_the_last_time():
+def test_known_tokens_followed_an_earlier_equal_token():
     ids, known = induction.pieces(200, generator())
     assert ids.shape == known.shape == (200, induction.LENGTH)
     assert not known[:, -1].any()
-    for one, asked in zip(ids, known, strict=True):
-        pattern = induction_pattern(one)
-        for i in asked.nonzero().flatten().tolist():
-            followed = set(one[pattern[i]].tolist())
-            assert int(one[i + 1]) in followed
+    for sequence, is_known in zip(ids, known, strict=True):
+        pattern = induction_pattern(sequence)
+        for i in is_known.nonzero().flatten().tolist():
+            followed = set(sequence[pattern[i]].tolist())
+            assert int(sequence[i + 1]) in followed
 
 
-def test_a_run_is_said_once_and_pieces_begin_anywhere():
+def test_a_run_has_no_repeats_and_pieces_begin_anywhere_in_it():
     ids, known = induction.pieces(300, generator(1))
     first = known.int().argmax(dim=-1)  # the first token that is known
     assert set(first.tolist()) == set(range(5, 10))
-    for one, p in zip(ids, first.tolist(), strict=True):
-        assert len(set(one[:p].tolist())) == p
-        assert set(one.tolist()) == set(one[:p].tolist())
+    for sequence, p in zip(ids, first.tolist(), strict=True):
+        assert len(set(sequence[:p].tolist())) == p
+        assert set(sequence.tolist()) == set(sequence[:p].tolist())
     distances = {
-        i + 1 - int(induction_pattern(one)[i].nonzero()[0])
-        for one, asked in zip(ids[:50], known[:50], strict=True)
-        for i in asked.nonzero().flatten().tolist()
+        i + 1 - int(induction_pattern(sequence)[i].nonzero()[0])
+        for sequence, is_known in zip(ids[:50], known[:50], strict=True)
+        for i in is_known.nonzero().flatten().tolist()
     }
     assert len(distances) > 8  # no one distance tells the answer
 
 
 def test_pieces_are_drawn_from_the_generator():
-    one, other = (induction.pieces(5, generator(3))[0] for _ in range(2))
-    assert torch.equal(one, other)
-    assert not torch.equal(one, induction.pieces(5, generator(4))[0])
+    first, again = (induction.pieces(5, generator(3))[0] for _ in range(2))
+    assert torch.equal(first, again)
+    assert not torch.equal(first, induction.pieces(5, generator(4))[0])
     with pytest.raises(ValueError, match="batch: expected a whole number"):
         induction.pieces(0, generator())
 
@@ -91,7 +91,7 @@ def test_learning_lowers_the_loss_and_is_watched():
     assert torch.equal(model.out.weight, again.out.weight)
 
 
-def test_scores_and_prices_of_the_induction_model():
+def test_scores_and_prices_are_those_of_an_ablated_model():
     torch.manual_seed(0)
     model = induction.attention_only(2)
     ids, known = induction.pieces(6, generator())
@@ -104,15 +104,15 @@ def test_scores_and_prices_of_the_induction_model():
     torch.testing.assert_close(induction.pattern_scores(model, ids, patterns), expected)
     prices = induction.price_list(model, ids, known)
     with torch.no_grad():
-        without = induction.piece_loss(ablate(model, 1, 0)(ids), ids, known)
-        whole = induction.piece_loss(model(ids), ids, known)
-    torch.testing.assert_close(prices[1, 0], without - whole)
+        ablated_loss = induction.piece_loss(ablate(model, 1, 0)(ids), ids, known)
+        full_loss = induction.piece_loss(model(ids), ids, known)
+    torch.testing.assert_close(prices[1, 0], ablated_loss - full_loss)
 
 
 # --- pronoun world ---------------------------------------------------------------------------
 
 
-def test_places_are_those_of_the_words(world):
+def test_places_of_words_are_their_ids(world):
     ids = world.encode(
         [
             [
@@ -146,14 +146,14 @@ def test_costs_are_mean_surprises(world, model):
         logs = model(ids).log_softmax(-1)
     total, that, which = [], [], []
     she, he = (world.places[w] for w in ("she", "he"))
-    for b, one in enumerate(ids.tolist()):
-        for t in range(1, len(one)):
-            if one[t] != PAD:
-                total.append(-logs[b, t - 1, one[t]])
-            if one[t] in (she, he):
+    for b, story in enumerate(ids.tolist()):
+        for t in range(1, len(story)):
+            if story[t] != PAD:
+                total.append(-logs[b, t - 1, story[t]])
+            if story[t] in (she, he):
                 both = logs[b, t - 1, [she, he]].exp().sum()
                 that.append(-both.log())
-                which.append(-(logs[b, t - 1, one[t]].exp() / both).log())
+                which.append(-(logs[b, t - 1, story[t]].exp() / both).log())
     assert len(that) == 20
     expected = torch.stack([torch.stack(x).mean() for x in (total, that, which)])
     torch.testing.assert_close(antecedents.costs(model, world, ids), expected)
@@ -163,42 +163,44 @@ def test_prices_are_costs_without_a_head(world, model):
     ids = world.sample(10)
     prices = antecedents.price_list(model, world, ids)
     assert prices.shape == (2, 4, 3)
-    whole, without = (antecedents.costs(m, world, ids) for m in (model, ablate(model, 1, 2)))
-    torch.testing.assert_close(prices[1, 2], without - whole)
+    full_costs, ablated_costs = (
+        antecedents.costs(m, world, ids) for m in (model, ablate(model, 1, 2))
+    )
+    torch.testing.assert_close(prices[1, 2], ablated_costs - full_costs)
     two = antecedents.without(model, [(0, 1), (1, 2)])
     with torch.no_grad():
         torch.testing.assert_close(two(ids), ablate(ablate(model, 0, 1), 1, 2)(ids))
 
 
-def test_preference_is_the_models_own(world, model):
+def test_the_preference_is_the_models_log_ratio(world, model):
     beginning = "the doctor is brave ."
     ids = torch.tensor(world.beginning(beginning))
     with torch.no_grad():
-        found = antecedents.preference(model, world, model.tokens(ids))
+        preference = antecedents.preference(model, world, model.tokens(ids))
         p = model(ids)[-1].softmax(-1)
     he, she = (p[world.places[w]] for w in ("he", "she"))
-    assert found.item() == pytest.approx((he / she).log().item(), abs=1e-5)
+    assert preference.item() == pytest.approx((he / she).log().item(), abs=1e-5)
     share = antecedents.he_share(model, world, beginning)
     assert share == pytest.approx((he / (he + she)).item(), abs=1e-6)
 
 
 def test_a_hidden_token_cannot_be_told_from_another(world, model):
     """Whatever stands at a place that nobody may attend to, the end says the same."""
-    found = []
+    preferences = []
     for name in ("mary", MEN[0]):
         ids = torch.tensor(world.beginning(f"{name} is brave ."))
         with torch.no_grad():
-            found.append(antecedents.preference(model, world, model.tokens(ids), hidden=1))
-    assert found[0] == found[1]
+            preferences.append(antecedents.preference(model, world, model.tokens(ids), hidden=1))
+    assert preferences[0] == preferences[1]
 
 
-def test_evidence_is_in_shares(world, model):
+def test_evidence_sums_to_1(world, model):
     stories = antecedents.name_stories(PronounWorld(5), 6)
     for ids in stories:
         assert world.words[ids[-1]] == "."
-        found = antecedents.evidence(model, world, ids)
-        assert tuple(found) == antecedents.METHODS
-        for shares in found.values():
+        evidence = antecedents.evidence(model, world, ids)
+        assert tuple(evidence) == antecedents.METHODS
+        for shares in evidence.values():
             assert shares.shape == ids.shape
             assert (shares >= 0).all()
             assert shares.sum().item() == pytest.approx(1, abs=1e-5)
@@ -218,7 +220,7 @@ def test_name_stories_end_before_the_pronoun():
         assert words[words.index("is") - 1] not in world.men
 
 
-def test_gradient_times_input_by_differences(world, model):
+def test_gradient_times_input_agrees_with_finite_differences(world, model):
     ids = antecedents.name_stories(PronounWorld(6), 1)[0]
     vectors = model.double().tokens(ids).detach()
     slopes = []
@@ -228,9 +230,9 @@ def test_gradient_times_input_by_differences(world, model):
         up, down = (antecedents.preference(model, world, vectors + s) for s in (step, -step))
         slopes.append(((up - down) / 2e-5).abs())
     expected = F.normalize(torch.stack(slopes), p=1, dim=0)
-    found = antecedents.evidence(model, world, ids)["gradient × input"]
+    evidence = antecedents.evidence(model, world, ids)["gradient × input"]
     model.float()
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
+    torch.testing.assert_close(evidence, expected, rtol=0, atol=1e-6)
 
 
 def test_the_probe_of_gpt2_says_why_it_did_not_run(capsys):
@@ -255,11 +257,11 @@ def test_the_probe_reads_the_row_of_the_pronoun(capsys, monkeypatch):
     small = GPT(GPTConfig(len(ProbeWords.known), 16, d_model=12, n_heads=3, n_layers=2)).eval()
     monkeypatch.setattr(antecedents, "gpt2_from_hub", lambda: (small, ProbeWords()))
     antecedents.probe_gpt2(layer=1, head=2, download=True)
-    said = capsys.readouterr().out.splitlines()
-    assert [line.split(":")[0] for line in said] == [
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in lines] == [
         f"layer 1, head 2, from '{who}'" for who in ("She", "He")
     ]
     row = attention_maps(small, torch.tensor(ProbeWords().encode(antecedents.PRONOUN_PROMPTS[0])))[
         1, 2, -1
     ]
-    assert f"doctor {row[1]:.2f}, nurse {row[4]:.2f}" in said[0]
+    assert f"doctor {row[1]:.2f}, nurse {row[4]:.2f}" in lines[0]

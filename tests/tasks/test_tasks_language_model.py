@@ -33,8 +33,8 @@ STORIES = WORLD.sample(20_000)
 
 
 def test_mean_surprise_of_stories_is_the_entropy():
-    told = [WORLD.decode(row[1:]) for row in STORIES[:5000]]
-    surprises = [WORLD.surprise(story) for story in told]
+    stories = [WORLD.decode(row[1:]) for row in STORIES[:5000]]
+    surprises = [WORLD.surprise(story) for story in stories]
     assert max(surprises) < math.inf
     lengths = (STORIES[:, 1:] != PAD).sum(1).double()
     assert lengths.mean() == pytest.approx(WORLD.mean_length(), rel=0.01)
@@ -49,15 +49,15 @@ def test_the_entropy_by_hand_for_one_profession():
     assert world.entropy_rate() * world.mean_length() == pytest.approx(choices + traits)
 
 
-def test_choices_come_as_often_as_they_should():
+def test_choices_have_the_frequencies_of_the_world():
     words = [WORLD.decode(row[1:]).split() for row in STORIES]
     assert all(row[0] == START for row in STORIES)
     openings = Counter(story[0] if story[0] in ("today", "every") else "" for story in words)
     assert all(abs(n / len(words) - 1 / 3) < 0.02 for n in openings.values())
     for profession, share in WORLD.men.items():
-        his = [("he" in story) for story in words if profession in story]
-        assert abs(len(his) / len(words) - 1 / 6) < 0.02
-        assert abs(sum(his) / len(his) - share) < 0.03
+        is_he = [("he" in story) for story in words if profession in story]
+        assert abs(len(is_he) / len(words) - 1 / 6) < 0.02
+        assert abs(sum(is_he) / len(is_he) - share) < 0.03
     for story in words[:3000]:
         assert not ("he" in story and set(story) & set(WOMEN))
         assert not ("she" in story and set(story) & set(MEN))
@@ -89,7 +89,7 @@ def test_equal_seeds_give_equal_stories():
         "mary is small . she likes sushi",
     ],
 )
-def test_what_cannot_be_drawn_is_infinitely_surprising(story):
+def test_impossible_stories_have_infinite_surprise(story):
     assert WORLD.surprise(story) == math.inf
 
 
@@ -99,7 +99,7 @@ def test_the_surprise_of_a_story_by_hand():
     assert WORLD.surprise(story) == pytest.approx(-math.log(chances))
 
 
-def test_a_world_refuses_what_it_cannot_mean():
+def test_a_world_refuses_impossible_settings():
     with pytest.raises(ValueError, match=r"doctor: 1\.2"):
         PronounWorld(men={"doctor": 1.2})
     with pytest.raises(ValueError, match="got none"):
@@ -115,16 +115,16 @@ def test_a_world_refuses_what_it_cannot_mean():
 
 def test_the_storyteller_learns_the_same_from_equal_seeds():
     short = {"steps": 60, "batch": 32}
-    one, losses = taught(PronounWorld(0), 0, **short)
-    other = storyteller(PronounWorld(0), 0, **short)
+    model, losses = taught(PronounWorld(0), 0, **short)
+    same_model = storyteller(PronounWorld(0), 0, **short)
     assert losses[0] > 3
     assert sum(losses[-10:]) / 10 < 1.4
-    assert not one.training
-    for a, b in zip(one.parameters(), other.parameters(), strict=True):
+    assert not model.training
+    for a, b in zip(model.parameters(), same_model.parameters(), strict=True):
         assert torch.equal(a, b)
 
 
-def test_another_seed_reaches_the_floor_too():
+def test_another_seed_comes_near_the_entropy_too():
     world = PronounWorld(2)
     gpt = storyteller(world, 2)
     test = PronounWorld(500).sample(2000)
@@ -138,7 +138,7 @@ def batches(steps: int = 5):
     return WORLD.sample(8 * steps).unflatten(0, (steps, 8))
 
 
-def test_the_rate_rises_and_falls_to_0():
+def test_the_learning_rate_rises_then_falls_to_0():
     heights = [language_model.height(step, 400) for step in range(400)]
     assert heights[0] < 0.05
     assert max(heights) == 1
@@ -146,7 +146,7 @@ def test_the_rate_rises_and_falls_to_0():
     assert all(a >= b for a, b in pairwise(heights[80:]))
 
 
-def test_somebody_may_look_before_each_step_and_at_the_end():
+def test_watchers_are_called_before_each_step_and_at_the_end():
     seen = []
 
     def look(step):
@@ -159,7 +159,7 @@ def test_somebody_may_look_before_each_step_and_at_the_end():
     assert seen[3][1] < seen[1][1] < seen[0][1]
 
 
-def test_a_bar_shows_loss_and_seconds_and_silence_is_kept(capsys):
+def test_the_progress_bar_shows_loss_and_seconds_unless_silent(capsys):
     train(Bigram(45), batches(), rate=0.1, padding_id=PAD, show=True)
     shown = capsys.readouterr().out
     assert "5/5" in shown
@@ -169,7 +169,7 @@ def test_a_bar_shows_loss_and_seconds_and_silence_is_kept(capsys):
     assert capsys.readouterr() == ("", "")
 
 
-def test_somebody_looks_on_in_a_notebook_that_is_open(monkeypatch):
+def test_in_a_notebook_training_shows_a_progress_bar(monkeypatch):
     assert not someone_looks_on()
     monkeypatch.setenv("JPY_SESSION_NAME", "notebook.ipynb")
     assert someone_looks_on()
@@ -195,7 +195,7 @@ def test_ctrl_c_ends_the_training_and_keeps_the_model(capsys, show):
     assert not model.training
 
 
-def test_training_refuses_nothing_to_read():
+def test_training_refuses_no_batches_and_a_rate_of_0():
     with pytest.raises(ValueError, match="got none"):
         train(Bigram(45), [])
     with pytest.raises(ValueError, match="above 0, got 0"):
@@ -205,15 +205,15 @@ def test_training_refuses_nothing_to_read():
 def test_the_mean_loss_counts_every_token_once():
     torch.manual_seed(0)
     model = Window(45)
-    whole = next_token_loss(model(STORIES[:700]), STORIES[:700], PAD).item()
-    assert mean_loss(model, STORIES[:700], PAD, batch=300) == pytest.approx(whole, rel=1e-5)
+    loss = next_token_loss(model(STORIES[:700]), STORIES[:700], PAD).item()
+    assert mean_loss(model, STORIES[:700], PAD, batch=300) == pytest.approx(loss, rel=1e-5)
 
 
 # --- models to compare with ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("build", "width"), [(Bigram, 1), (Window, 3)])
-def test_what_a_model_sees(build, width):
+def test_a_window_model_sees_only_its_window(build, width):
     torch.manual_seed(0)
     model = build(45)
     for parameter in model.parameters():
@@ -226,7 +226,7 @@ def test_what_a_model_sees(build, width):
         assert differs.nonzero().flatten().tolist() == list(range(t, min(t + width, 9)))
 
 
-def test_neither_reaches_the_floor():
+def test_short_windows_do_not_reach_the_entropy():
     floor = WORLD.entropy_rate()
     least = [floor_of_window(STORIES, width, PAD) / floor - 1 for width in (1, 2, 3)]
     assert least[0] > 0.2
@@ -245,7 +245,7 @@ def test_neither_reaches_the_floor():
     assert result.median == sorted(result.tested)[1]
 
 
-def test_the_floor_of_a_window_by_hand():
+def test_the_least_loss_of_a_window_by_hand():
     ids = torch.tensor([[1, 2, 3], [1, 2, 4], [1, 5, 3], [1, 5, 3]])
     # after 1, four times, 2 or 5; after 2, twice, 3 or 4; after 5 always 3
     exact = (4 * math.log(2) + 2 * math.log(2)) / 8
@@ -254,7 +254,7 @@ def test_the_floor_of_a_window_by_hand():
         floor_of_window(ids, 40, 0)
 
 
-def test_the_floors_of_all_windows_are_exact():
+def test_the_least_losses_of_all_windows_are_exact():
     ids, chances = WORLD.every()
     floors = floors_of_windows(ids, 8, PAD, chances)
     assert floors == pytest.approx(sorted(floors, reverse=True))
@@ -264,7 +264,7 @@ def test_the_floors_of_all_windows_are_exact():
     assert floor_of_window(sample, 2, PAD) == pytest.approx(floors[1], rel=0.003)
 
 
-def test_rows_count_with_their_shares():
+def test_rows_are_weighted_by_their_shares():
     ids = torch.tensor([[1, 2, 3], [1, 2, 4], [1, 5, 3]])
     repeated = torch.cat([ids[[0]], ids[[1]].repeat(2, 1), ids[[2]].repeat(3, 1)])
     shares = torch.tensor([1.0, 2.0, 3.0]) / 6
@@ -273,7 +273,7 @@ def test_rows_count_with_their_shares():
     assert counted != pytest.approx(floors_of_windows(ids, 2, 0))
 
 
-def test_every_story_is_there_once_with_its_probability():
+def test_every_story_occurs_once_with_its_probability():
     world = PronounWorld(men={"doctor": 0.75, "nurse": 0.0})
     ids, chances = world.every()
     assert len(ids.unique(dim=0)) == len(ids) == 3 * 400 * 18 * (12 + 2 + 1)

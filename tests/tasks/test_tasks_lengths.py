@@ -25,36 +25,36 @@ def test_a_measurement_that_fails_says_why():
         lengths.measure([("nobody", 64)])
 
 
-def test_every_method_attends():
-    given = [torch.randn(1, 1, 40, lengths.D_HEAD) for _ in range(3)]
+def test_every_method_returns_a_mixture_of_the_values_shape():
+    inputs = [torch.randn(1, 1, 40, lengths.D_HEAD) for _ in range(3)]
     for attend in lengths.METHODS.values():
-        assert attend(*given).shape == given[2].shape
+        assert attend(*inputs).shape == inputs[2].shape
 
 
-def test_a_gpu_is_waited_for_and_counts_its_own_memory(monkeypatch):
+def test_on_a_gpu_it_waits_and_reads_the_gpus_memory(monkeypatch):
     """There is none here: what the measurement asks of one is written down."""
-    asked, randn = [], torch.randn
+    calls, randn = [], torch.randn
 
     def most_so_far():
-        asked.append("memory")
-        return 1_000_000 * asked.count("memory")
+        calls.append("memory")
+        return 1_000_000 * calls.count("memory")
 
-    def there(*shape, device):
+    def randn_on_cpu(*shape, device):
         assert device == "cuda"
         return randn(*shape)
 
-    def attend(*given):
-        asked.append("attend")
-        return given[2]
+    def attend(*inputs):
+        calls.append("attend")
+        return inputs[2]
 
-    monkeypatch.setattr(torch.cuda, "synchronize", lambda: asked.append("wait"))
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: calls.append("wait"))
     monkeypatch.setattr(torch.cuda, "max_memory_allocated", most_so_far)
-    monkeypatch.setattr(torch, "randn", there)
+    monkeypatch.setattr(torch, "randn", randn_on_cpu)
     monkeypatch.setitem(lengths.METHODS, "noted", attend)
     row = lengths.once("noted", 512, "cuda", least=0)
     assert (row["method"], row["n"], row["peak_mb"]) == ("noted", 512, 1.0)
-    assert asked[:4] == ["attend", "memory", "attend", "memory"]  # the first one is short
-    assert asked[4:] == ["wait", "attend", "wait"] * 3
+    assert calls[:4] == ["attend", "memory", "attend", "memory"]  # the first one is short
+    assert calls[4:] == ["wait", "attend", "wait"] * 3
 
 
 def test_a_line_has_the_lengths_of_its_method():
@@ -67,7 +67,7 @@ def test_a_line_has_the_lengths_of_its_method():
     assert lengths.lines_of(rows, "ms") == expected
 
 
-def test_operators_tell_a_fused_program_from_plain_steps():
+def test_operators_distinguish_fused_programs_from_plain_steps():
     x = torch.randn(1, 1, 64, 8)
     names = lengths.operators(lambda: lengths.METHODS["library"](x, x, x))
     assert any("flash" in name for name in names)
@@ -77,12 +77,12 @@ def test_operators_tell_a_fused_program_from_plain_steps():
 
 
 def test_the_label_names_the_machine():
-    told = lengths.machine()
-    assert list(told) == ["machine", "cores", "torch", "date"]
-    assert all(told.values())
+    label = lengths.machine()
+    assert list(label) == ["machine", "cores", "torch", "date"]
+    assert all(label.values())
 
 
-def test_heads_side_by_side_do_not_hear_of_each_other():
+def test_parallel_runs_have_independent_gradients():
     """The gradient of one run is that of the run alone."""
 
     def mean(query, key, value):
@@ -92,15 +92,15 @@ def test_heads_side_by_side_do_not_hear_of_each_other():
     x, answer = torch.randn(2, 5, 9, 26), torch.randint(10, (2, 5))
     losses_by_run(both(x), answer).sum().backward()
     losses_by_run(alone(x[1:]), answer[1:]).sum().backward()
-    for one, other in zip(both.parameters(), alone.parameters(), strict=True):
-        torch.testing.assert_close(one.grad[1:], other.grad)
+    for parameter, alone_parameter in zip(both.parameters(), alone.parameters(), strict=True):
+        torch.testing.assert_close(parameter.grad[1:], alone_parameter.grad)
 
 
 def test_a_softmax_learns_recall_with_two_features():
     def softmax(query, key, value):
         return (query @ key.mT / 2**0.5).softmax(-1) @ value
 
-    found = learn(softmax, 2, rates=(0.1, 1e-9), seeds=1, steps=150, tested=500)
-    assert found.rate == 0.1
-    assert found.right[0] > 0.9
-    assert found.median == found.right[0]
+    best = learn(softmax, 2, rates=(0.1, 1e-9), seeds=1, steps=150, tested=500)
+    assert best.rate == 0.1
+    assert best.right[0] > 0.9
+    assert best.median == best.right[0]

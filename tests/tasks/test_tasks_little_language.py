@@ -32,8 +32,8 @@ from attncourse.tasks.little_language import (
 )
 from attncourse.tasks.training import train
 
-OWN = {"king": "himself", "queen": "herself", "robot": "itself"}
-FORM = re.compile(
+PRONOUN_OF_NOUN = {"king": "himself", "queen": "herself", "robot": "itself"}
+SENTENCE_PATTERN = re.compile(
     r"the (?:(?:old|tall) )?(king|queen|robot)(s?) (?:(?:often|now) )?(?:admire|see|know)(s?) "
     r"(himself|herself|itself|themselves) \."
 )
@@ -41,11 +41,13 @@ FORM = re.compile(
 
 def agrees(sentence: str) -> bool:
     """Whether a sentence has the form, and verb and pronoun agree with the noun."""
-    parts = FORM.fullmatch(sentence)
+    parts = SENTENCE_PATTERN.fullmatch(sentence)
     if parts is None:
         return False
-    noun, many, verb, own = parts.groups()
-    return bool(many) != bool(verb) and own == ("themselves" if many else OWN[noun])
+    noun, plural, verb, pronoun = parts.groups()
+    return bool(plural) != bool(verb) and pronoun == (
+        "themselves" if plural else PRONOUN_OF_NOUN[noun]
+    )
 
 
 def test_the_language_is_all_that_agrees():
@@ -74,13 +76,13 @@ def test_each_target_is_the_next_word_and_padding_has_none():
     read, target = guess_next(200, torch.Generator().manual_seed(0))
     assert read.shape == target.shape == (200, 7)
     known = {tuple(row) for row in TRAINED.tolist()}
-    for seen, wanted in zip(read.tolist(), target.tolist(), strict=True):
-        assert (*seen, PAD if wanted[-1] == NOTHING else wanted[-1]) in known
+    for read_row, target_row in zip(read.tolist(), target.tolist(), strict=True):
+        assert (*read_row, PAD if target_row[-1] == NOTHING else target_row[-1]) in known
         for i in range(6):
-            assert wanted[i] == (NOTHING if seen[i + 1] == PAD else seen[i + 1])
+            assert target_row[i] == (NOTHING if read_row[i + 1] == PAD else read_row[i + 1])
 
 
-class Counted(nn.Module):
+class CountingReader(nn.Module):
     """Knows the sentences to train on: the next word's true share after each beginning."""
 
     def __init__(self):
@@ -94,14 +96,14 @@ class Counted(nn.Module):
         logits = torch.full((*ids.shape, len(VOCABULARY_WORDS)), -1e4)
         for b, row in enumerate(ids.tolist()):
             for i in range(len(row)):
-                found = self.after.get(tuple(row[: i + 1]), Counter({PAD: 1}))
-                for word, count in found.items():
-                    logits[b, i, word] = math.log(count / found.total())
+                counts = self.after.get(tuple(row[: i + 1]), Counter({PAD: 1}))
+                for word, count in counts.items():
+                    logits[b, i, word] = math.log(count / counts.total())
         return logits
 
 
-def test_who_knows_the_language_is_at_the_floor_and_writes_it():
-    model = Counted()
+def test_counting_reaches_the_least_loss_and_writes_known_text():
+    model = CountingReader()
     read, target = pairs(TRAINED)
     assert loss_of(model(read), target) == pytest.approx(floor(), abs=1e-5)
     assert loss_of(from_beginnings(model, read), target) == pytest.approx(floor(), abs=1e-5)
@@ -124,9 +126,9 @@ def test_only_the_right_mask_reads_beginnings_alike():
         model = build()
         read, target = pairs(UNSEEN)
         with torch.no_grad():
-            whole, alone = model(read), from_beginnings(model, read)
+            all_logits, alone = model(read), from_beginnings(model, read)
         counted = target != NOTHING
-        assert torch.allclose(whole[counted], alone[counted], atol=1e-5) == (name == "before")
+        assert torch.allclose(all_logits[counted], alone[counted], atol=1e-5) == (name == "before")
         x = model.embed(UNSEEN[0, :6]).detach()
         seen = leak(lambda x, m=model: m.logits(x, m.mask(6)), x, causal_mask(6))
         assert (seen == 0) == (name == "before")

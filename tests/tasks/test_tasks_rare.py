@@ -23,9 +23,9 @@ def test_the_marked_elements_raised_feature_is_the_kind():
     assert ((x[:, :, 10] == 0).sum(dim=1) == 5).all()
     places = x[:, :, 10].argmax(dim=1)
     assert set(places.tolist()) == set(range(6))
-    found = x[torch.arange(4000), places, :10]
+    marked = x[torch.arange(4000), places, :10]
     for kind in range(10):
-        means = found[kinds[:, 0] == kind].mean(dim=0)
+        means = marked[kinds[:, 0] == kind].mean(dim=0)
         assert torch.allclose(means, 5 * torch.eye(10)[kind], atol=0.25)
     others = x[:, :, :10][x[:, :, 10] == 0]
     assert others.mean().abs() < 0.01
@@ -42,9 +42,9 @@ def test_noise_is_that_of_the_others_alone():
 
 
 def test_equal_seeds_give_equal_sets_and_none_is_empty():
-    first, again, other = (task.rare(3)(7, generator(seed))[0] for seed in (3, 3, 4))
+    first, again, different = (task.rare(3)(7, generator(seed))[0] for seed in (3, 3, 4))
     assert torch.equal(first, again)
-    assert not torch.equal(first, other)
+    assert not torch.equal(first, different)
     with pytest.raises(ValueError, match="one element or more, got 0"):
         task.rare(0)
 
@@ -59,8 +59,8 @@ def test_the_best_answer_from_the_mean_is_to_name_the_largest(n):
 
 def test_best_answers_agree_with_an_integral_of_scipys():
     for ratio in (0.0, 0.7, 3.0):
-        whole = stats.norm.expect(lambda z, r=ratio: stats.norm.cdf(z + r) ** 9)
-        assert task.best_answer(ratio) == pytest.approx(whole, abs=1e-6)
+        integral = stats.norm.expect(lambda z, r=ratio: stats.norm.cdf(z + r) ** 9)
+        assert task.best_answer(ratio) == pytest.approx(integral, abs=1e-6)
     assert task.best_answer(0.0) == pytest.approx(0.1, abs=1e-6)
 
 
@@ -98,7 +98,7 @@ def test_contestants_have_about_equal_parameters():
     assert torch.allclose(task.Sum()(x), 5 * task.Mean()(x), atol=1e-5)
 
 
-def test_the_share_found_is_the_weight_at_the_mark():
+def test_the_share_is_the_weight_at_the_marked_element():
     model = task.attention_pooling()
     with torch.no_grad():
         model[0].queries.zero_()  # all weights equal

@@ -33,7 +33,7 @@ def data():
 
 
 @pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
-def test_every_reader_shares_out_one(reader, data):
+def test_every_readers_probabilities_sum_to_1(reader, data):
     reader.fit(data.sequences[:200], data.labels[:200], 4)  # a class that never occurs
     shares = reader.shares(data.sequences[200:])
     assert shares.shape == (40, 4)
@@ -59,20 +59,20 @@ def test_near_copies_keep_their_motif_and_their_label():
         simulate_repertoire(3, copies=-0.1)
 
 
-def test_attention_learns_where_a_motif_decides():
+def test_attention_finds_the_motif_that_decides():
     made = simulate_repertoire(1000, seed=2, planted=1.0)
     reader = AttentionReader(0.01, epochs=8).fit(made.sequences[:800], made.labels[:800], 3)
     answers = decided(reader.shares(made.sequences[800:]), made.labels)
     assert np.mean(answers == made.labels[800:]) > 0.75
     test = made.sequences[800:860]
     fall = ablated(reader, test, made.labels[800:860])
-    found = precision_of_top(fall, made.starts[800:860]).mean()
-    assert found > 0.5  # chance is 3 of 12
+    precision = precision_of_top(fall, made.starts[800:860]).mean()
+    assert precision > 0.5  # chance is 3 of 12
     weights = reader.weights(test)
     np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-5)
 
 
-def test_kmers_point_at_what_they_learned(data):
+def test_the_kmer_reader_points_at_the_kmers_it_learned(data):
     reader = KmerReader().fit(data.sequences, data.labels, 3)
     bearing = np.flatnonzero(data.starts >= 0)[:50]
     loops = [data.sequences[i] for i in bearing]
@@ -87,7 +87,7 @@ def test_the_nearest_neighbour_decides_at_low_temperature():
     np.testing.assert_allclose(far.shares(["CASSF"]), 0.5, atol=0.02)
 
 
-def test_a_rare_class_gets_its_chance():
+def test_rare_classes_are_weighted_up():
     shares = np.array([[0.6, 0.4], [0.9, 0.1]])
     assert decided(shares, np.array([0, 0, 0, 1])).tolist() == [1, 0]
 
@@ -113,17 +113,17 @@ test_bad_input_is_refused = refused(
 )
 
 
-def test_splits_and_near_copies(data):
+def test_only_splits_by_similarity_have_no_near_copies(data):
     train, test = random_split(240, seed=1)
     assert sorted([*train, *test]) == list(range(240))
     assert len(test) == 48
-    one = [data.sequences[i] for i in test]
-    other = [data.sequences[i] for i in train]
-    assert near_copies(one, other) > 0.3
+    test_sequences = [data.sequences[i] for i in test]
+    train_sequences = [data.sequences[i] for i in train]
+    assert near_copies(test_sequences, train_sequences) > 0.3
     train, test = split_by_similarity(data.sequences, seed=1)
-    one = [data.sequences[i] for i in test]
-    other = [data.sequences[i] for i in train]
-    assert near_copies(one, other) == 0
+    test_sequences = [data.sequences[i] for i in test]
+    train_sequences = [data.sequences[i] for i in train]
+    assert near_copies(test_sequences, train_sequences) == 0
 
 
 def test_the_best_reader_is_chosen_and_scored(data):
@@ -137,14 +137,14 @@ def test_the_best_reader_is_chosen_and_scored(data):
 
 
 def test_numbers_of_the_real_table_say_where_they_come_from():
-    found = measured()
-    assert found["command"] == "python benchmarks/receptors_vdjdb.py PATH"
-    assert len(found["date"]) == 10
-    assert sum(found["classes"].values()) == found["receptors"]
-    kept = found["receptors"] + found["duplicates"] + found["dropped"]
-    assert kept < found["rows"]  # cross-reactive ones are listed twice and left out
-    assert len(found["scores"]) == 18
-    for one in found["scores"]:
-        low, high = one["balanced_interval"]
-        assert low <= one["balanced"] <= high
-    assert not any(found["near_copies"]["similarity"])
+    stored = measured()
+    assert stored["command"] == "python benchmarks/receptors_vdjdb.py PATH"
+    assert len(stored["date"]) == 10
+    assert sum(stored["classes"].values()) == stored["receptors"]
+    counted = stored["receptors"] + stored["duplicates"] + stored["dropped"]
+    assert counted < stored["rows"]  # cross-reactive ones are listed twice and left out
+    assert len(stored["scores"]) == 18
+    for score in stored["scores"]:
+        low, high = score["balanced_interval"]
+        assert low <= score["balanced"] <= high
+    assert not any(stored["near_copies"]["similarity"])

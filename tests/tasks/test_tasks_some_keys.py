@@ -23,7 +23,7 @@ def model() -> Llama:
     return made.eval().requires_grad_(False)
 
 
-def test_one_mask_for_all_layers_is_the_models_own(model):
+def test_one_mask_for_all_layers_equals_the_models_mask(model):
     mask = sink_mask(23, 5, 1)
     expected = masked_loss(model, IDS, mask)
     assert some_keys.loss_by_layer_masks(model, IDS, [mask] * 4) == pytest.approx(
@@ -31,26 +31,26 @@ def test_one_mask_for_all_layers_is_the_models_own(model):
     )
 
 
-def test_layers_that_see_all_leave_the_model_as_it_is(model):
+def test_unrestricted_layers_change_no_loss(model):
     rows = some_keys.layered_losses(model, IDS, width=5, every=(1, 2, 4))
     assert [row["whole layers"] for row in rows] == [4, 2, 1, 0]
-    whole = masked_loss(model, IDS)
-    assert rows[0]["window"] == pytest.approx(whole, abs=1e-3)
-    assert rows[0]["window and first"] == pytest.approx(whole, abs=1e-3)
+    full_loss = masked_loss(model, IDS)
+    assert rows[0]["window"] == pytest.approx(full_loss, abs=1e-3)
+    assert rows[0]["window and first"] == pytest.approx(full_loss, abs=1e-3)
     near = masked_loss(model, IDS, sink_mask(23, 5, 0))
     assert rows[-1]["window"] == pytest.approx(near, abs=1e-3)
     assert len({row["window"] for row in rows}) == 4
 
 
-def test_as_many_keys_as_there_are_change_nothing(model):
-    whole = masked_loss(model, IDS)
+def test_choosing_all_keys_changes_no_loss(model):
+    full_loss = masked_loss(model, IDS)
     few, all_keys = some_keys.chosen_losses(model, IDS, (3, 23))
     for way in ("its own weights", "window", "random"):
-        assert all_keys[way] == pytest.approx(whole, abs=1e-3)
-        assert few[way] != pytest.approx(whole, abs=1e-3)
+        assert all_keys[way] == pytest.approx(full_loss, abs=1e-3)
+        assert few[way] != pytest.approx(full_loss, abs=1e-3)
 
 
-def test_its_own_weights_keep_the_keys_with_the_most_weight(model):
+def test_choosing_by_weight_keeps_the_keys_with_most_weight(model):
     masks = []
     for weights in some_keys.mean_weights(model, IDS):
         mask = torch.zeros(23, 23, dtype=torch.bool)
@@ -62,7 +62,7 @@ def test_its_own_weights_keep_the_keys_with_the_most_weight(model):
     assert row["its own weights"] == some_keys.loss_by_layer_masks(model, IDS, masks)
 
 
-def test_weights_are_those_of_the_whole_run(model):
+def test_weights_are_those_of_the_unrestricted_run(model):
     first = some_keys.mean_weights(model, IDS)[0]
     block = model.blocks[0]
     expected = block.attention.weights(block.norm_1(model.tokens(IDS))).mean(0)
@@ -70,7 +70,7 @@ def test_weights_are_those_of_the_whole_run(model):
     assert torch.allclose(first.sum(-1), torch.ones(23))
 
 
-def test_kept_runs_are_whole_and_of_three_seeds():
+def test_stored_runs_are_complete_and_of_three_seeds():
     held = kept("today")
     assert held["about"]["command"] == "python benchmarks/today.py"
     assert (ROOT / "attncourse" / "data" / "today.json").stat().st_size < 100_000
@@ -80,15 +80,15 @@ def test_kept_runs_are_whole_and_of_three_seeds():
         best = at_best_rates(held[name])
         assert len(best) == contestants
         assert {tuple(run["seed"] for run in runs) for runs in best.values()} == {(0, 1, 2)}
-        for one in best:
-            assert len({run["rate"] for run in held[name] if run["contestant"] == one}) >= 3
+        for contestant in best:
+            assert len({run["rate"] for run in held[name] if run["contestant"] == contestant}) >= 3
     assert set(held["some_keys"]["texts"]) == set(SINK_TEXTS)
     for text in held["some_keys"]["texts"].values():
         assert text["layers"][0]["whole layers"] == 30
         assert text["layers"][0]["window"] == text["whole"]
 
 
-def test_a_sink_is_used_where_there_is_nothing_to_look_for():
+def test_sinks_take_weight_where_no_key_matches():
     """What the page says of the kept runs, as a property of them."""
     for run in at_best_rates(kept("today")["nothing"])["sink"]:
         (((nothing,),), ((asking,),)) = (run[where]["sum"] for where in ("nothing", "asking"))
@@ -113,11 +113,11 @@ def test_a_whole_layer_makes_small_memories_surer():
     assert min(worst.values()) > 0.97
 
 
-def test_turned_layers_fail_at_untrained_distances():
+def test_rotary_layers_fail_at_untrained_distances():
     best = at_best_rates(kept("today")["lengths"])
     level = best.pop("none turned")
     for run in [run for runs in best.values() for run in runs]:
         trained, end = run["places"][1], sum(run["places"][-2:]) / 2
-        assert trained < min(one["places"][1] for one in level) - 0.3
-        assert end > max(one["places"][-1] for one in level) + 0.2
+        assert trained < min(level_run["places"][1] for level_run in level) - 0.3
+        assert end > max(level_run["places"][-1] for level_run in level) + 0.2
         assert run["clipped"] < trained + 0.2

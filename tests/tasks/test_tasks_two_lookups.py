@@ -17,11 +17,11 @@ def generator(seed: int = 0) -> torch.Generator:
 
 def ring_of(sequence) -> list[int]:
     """The names in the order in which the first question leads around, from token 0."""
-    own, first = sequence[:, :8].argmax(-1).tolist(), sequence[:, -16:-8].argmax(-1).tolist()
-    leads, way = dict(zip(own, first, strict=True)), [own[0]]
-    while leads[way[-1]] != own[0]:
-        way.append(leads[way[-1]])
-    return way
+    names, first = sequence[:, :8].argmax(-1).tolist(), sequence[:, -16:-8].argmax(-1).tolist()
+    leads, ring = dict(zip(names, first, strict=True)), [names[0]]
+    while leads[ring[-1]] != names[0]:
+        ring.append(leads[ring[-1]])
+    return ring
 
 
 def test_both_digits_are_those_of_the_tokens_named():
@@ -48,15 +48,15 @@ def test_both_colours_are_those_of_the_tokens_named():
     for sequence, right in zip(x, answers, strict=True):
         colour_of = {int(token[:8].argmax()): token[-3:] for token in sequence}
         for token, pair in zip(sequence, right, strict=True):
-            for asked, colour in zip((token[8:16], token[16:24]), pair, strict=True):
-                assert torch.equal(colour_of[int(asked.argmax())], colour)
+            for question, colour in zip((token[8:16], token[16:24]), pair, strict=True):
+                assert torch.equal(colour_of[int(question.argmax())], colour)
 
 
 @pytest.mark.parametrize("make", [task.two_lookups, task.two_colours])
 def test_equal_seeds_give_equal_data(make):
-    first, again, other = (make(7, generator(seed)) for seed in (3, 3, 4))
+    first, again, different = (make(7, generator(seed)) for seed in (3, 3, 4))
     assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
-    assert not torch.equal(first[0], other[0])
+    assert not torch.equal(first[0], different[0])
 
 
 def test_an_answer_of_two_parts_is_right_where_both_are():
@@ -69,7 +69,7 @@ def test_an_answer_of_two_parts_is_right_where_both_are():
     assert loss.item() == pytest.approx(each.mean().item())
 
 
-def test_explained_is_one_for_the_colour_and_zero_for_the_mean():
+def test_explained_variance_is_1_for_colours_0_for_the_mean():
     _, colours = task.two_colours(2000, generator())
     assert torch.equal(task.explained(colours, colours)[1], torch.ones(2000, 8, 2))
     assert task.explained(0 * colours, colours)[1].mean().abs() < 0.02
@@ -77,7 +77,7 @@ def test_explained_is_one_for_the_colour_and_zero_for_the_mean():
     assert task.explained(half, colours)[1].mean() == pytest.approx(0.5, abs=0.02)
 
 
-class Finds(nn.Module):
+class RingHeads(nn.Module):
     """Heads of a ring that looks ``steps`` ahead, in its order: maps that are known."""
 
     def __init__(self, *steps):
@@ -89,11 +89,11 @@ class Finds(nn.Module):
 
 
 def test_shares_are_the_weights_on_the_two_tokens_asked_about():
-    model = nn.Sequential(nn.Identity(), Finds(1, 3, 2))
+    model = nn.Sequential(nn.Identity(), RingHeads(1, 3, 2))
     assert task.shares(model, 5).tolist() == [[1, 0], [0, 1], [0, 0]]
 
 
-def test_a_head_that_is_off_leaves_what_the_others_add():
+def test_without_a_head_the_sum_of_the_others_is_left():
     torch.manual_seed(0)
     model = task.answering(MultiHeadAttention(32, 4, bias=False))
     x, attention = torch.randn(2, 8, 32), model[1]
@@ -102,14 +102,14 @@ def test_a_head_that_is_off_leaves_what_the_others_add():
     ]  # what each head adds
     assert torch.allclose(sum(alone), attention(x), atol=1e-6)
     assert torch.allclose(task.without(model, [1, 3])[1](x), alone[0] + alone[2], atol=1e-6)
-    assert all(one.abs().max() > 0.01 for one in alone)
+    assert all(output.abs().max() > 0.01 for output in alone)
 
 
-def test_equal_heads_stay_equal_without_a_place():
+def test_equal_heads_stay_equal_without_positions():
     def build(same_place):
         return lambda: task.answering(task.start_alike(MultiHeadNaive(32, 2), same_place))
 
-    same, other = (
+    same, with_positions = (
         train(build(same_place), task.two_lookups, rate=0.01, steps=30, batch=8).model
         for same_place in (True, False)
     )
@@ -118,7 +118,7 @@ def test_equal_heads_stay_equal_without_a_place():
     W_o = same[1].W_o.weight
     assert torch.equal(W_o[:, :16], W_o[:, 16:])
     assert not torch.equal(W_o, build(True)()[1].W_o.weight)  # it has learned something
-    assert task.apart(other[1]) > 0.01
+    assert task.apart(with_positions[1]) > 0.01
 
 
 def test_one_key_for_all_leaves_the_model_as_it_was():
@@ -142,8 +142,8 @@ def test_two_heads_learn_what_one_does_not():
     )  # fmt: skip
     assert results[1].median < 0.3
     assert results[2].median > 0.9
-    said, right = task.answers(results[2].runs[0].model)
-    assert (said == right).all(-1).float().mean() > 0.9
+    answers, right = task.answers(results[2].runs[0].model)
+    assert (answers == right).all(-1).float().mean() > 0.9
 
 
 def test_colours_are_answered_with_three_numbers_each():

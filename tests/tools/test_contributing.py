@@ -12,41 +12,41 @@ import pytest
 from attncourse import STEMS
 from helpers.project import ROOT
 
-PARTS = ("attncourse", "book", "exercises", "solutions", "tests", "tools")
+COPIED_FOLDERS = ("attncourse", "book", "exercises", "solutions", "tests", "tools")
 BIN = Path(sys.executable).parent
 
 
 @pytest.fixture
-def copy(tmp_path) -> Path:
-    """The repository without its history and builds; what is compiled is so for the same files."""
+def repository_copy(tmp_path) -> Path:
+    """Return a copy of the repository without history and builds, with its compiled files."""
     written = shutil.ignore_patterns("*.pyc.*")  # by others at this moment, and gone the next
-    for name in PARTS:
+    for name in COPIED_FOLDERS:
         shutil.copytree(ROOT / name, tmp_path / name, ignore=written)
     for path in ROOT.iterdir():
         if path.is_file() and path.suffix in (".md", ".py", ".yml", ".toml", ".txt"):
             shutil.copy(path, tmp_path)
     shutil.copy(ROOT / "LICENSE", tmp_path)
-    kept = "_build/.released"  # of the chapters that stay as they are
-    if (ROOT / kept).exists():
-        shutil.copytree(ROOT / kept, tmp_path / kept)
+    release_cache = "_build/.released"  # of the chapters that stay as they are
+    if (ROOT / release_cache).exists():
+        shutil.copytree(ROOT / release_cache, tmp_path / release_cache)
     return tmp_path
 
 
-def run(root: Path, *command: str) -> str:
-    """A tool of the environment in the copy, whose package comes before the installed one."""
-    done = subprocess.run(
+def run_in_copy(root: Path, *command: str) -> str:
+    """Run a tool of the environment in the copy, with the copy's package first on the path."""
+    process = subprocess.run(
         [BIN / command[0], *command[1:]],
         cwd=root,
         capture_output=True,
         text=True,
         env=os.environ | {"PYTHONPATH": str(root)},
     )
-    assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
+    assert process.returncode == 0, f"{' '.join(command)}\n{process.stdout}\n{process.stderr}"
+    return process.stdout
 
 
 def add_an_exercise(root: Path) -> None:
-    """What CONTRIBUTING.md has one write: a file of the bank, and the ends of others."""
+    """Write what CONTRIBUTING.md asks for: a file of the bank, and lines at the end of others."""
     text = (ROOT / "CONTRIBUTING.md").read_text()
     steps = re.findall(
         r"`([\w/.]+\.py)`(?:, here at\s+its end)?:\n\n```python\n(.*?)```", text, re.S
@@ -64,7 +64,7 @@ def add_an_exercise(root: Path) -> None:
 
 
 def add_numbered(fixture: Path, target: Path, number: int) -> None:
-    """The fixture's files, with the chapter's number in place of 0."""
+    """Add the fixture's files with the chapter's number in place of 0."""
     for path in fixture.rglob("*"):
         if path.is_file() and path.suffix in (".md", ".py"):
             place = target / str(path.relative_to(fixture)).replace("00_", f"{number:02d}_")
@@ -76,7 +76,7 @@ def add_numbered(fixture: Path, target: Path, number: int) -> None:
 
 
 def add_a_chapter(root: Path) -> None:
-    """A chapter of one exercise, `smallest`, after the last."""
+    """Add a chapter of one exercise, ``smallest``, after the last one."""
     last, number = STEMS[-1], len(STEMS) + 1
     add_numbered(ROOT / "tests/fixtures/chapter", root, number)
 
@@ -106,23 +106,36 @@ def add_a_chapter(root: Path) -> None:
 
 
 @pytest.mark.slow
-def test_adding_an_exercise_and_a_chapter(copy):
+def test_an_exercise_and_a_chapter_are_added_as_documented(repository_copy):
     """What `make exercises` and `make test` then run, on what was added."""
-    add_an_exercise(copy)
-    add_a_chapter(copy)
-    where = run(copy, "python", "-c", "import attncourse; print(attncourse.__file__)")
-    assert Path(where.strip()).is_relative_to(copy)
-    run(copy, "python", "tools/exercises.py")
-    run(copy, "python", "tools/exercises.py", "--check")
-    run(copy, "lint-imports", "--no-cache")
+    add_an_exercise(repository_copy)
+    add_a_chapter(repository_copy)
+    where = run_in_copy(
+        repository_copy, "python", "-c", "import attncourse; print(attncourse.__file__)"
+    )
+    assert Path(where.strip()).is_relative_to(repository_copy)
+    run_in_copy(repository_copy, "python", "tools/exercises.py")
+    run_in_copy(repository_copy, "python", "tools/exercises.py", "--check")
+    run_in_copy(repository_copy, "lint-imports", "--no-cache")
     added = {"mixing": "exponential_weights", "smallest": "spread"}
     tests = ["checks/test_checks", "tools/test_layout", *(f"test_{stem}" for stem in added)]
     names = " or ".join(["layout", *added.values()])
-    out = run(copy, "python", "-m", "pytest", "-p", "no:cacheprovider", "-vv", "-k", names,
-              *(f"tests/{test}.py" for test in tests))  # fmt: skip
+    files = [f"tests/{test}.py" for test in tests]
+    pytest_command = [
+        "python",
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        "-vv",
+        "-k",
+        names,
+        *files,
+    ]
+    out = run_in_copy(repository_copy, *pytest_command)
     for stem, name in added.items():
         assert re.search(rf"test_mistake_is_caught_and_named\w*\[{stem}\.{name}\b.* PASSED", out)
         assert re.search(rf"test_right_answer_passes\[{stem}\.{name}\b.* PASSED", out)
-        exercise = next((copy / "exercises").glob(f"*_{stem}/*.ipynb")).read_text()
+        exercise = next((repository_copy / "exercises").glob(f"*_{stem}/*.ipynb")).read_text()
         assert f"def {name}" in exercise
         assert "YOUR CODE HERE" in exercise

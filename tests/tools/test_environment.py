@@ -55,105 +55,105 @@ def test_an_environment_is_made_once(checkout):
 @pytest.mark.parametrize("how", [os.rename, shutil.copytree])
 def test_a_moved_checkout_gets_a_new_environment(checkout, how):
     run_setup(checkout, "--stamp")
-    there = checkout.with_name("elsewhere")
-    how(checkout, there)
-    assert "environment.py" in steps(there)
-    assert not Setup(there).is_ours()
+    new_place = checkout.with_name("elsewhere")
+    how(checkout, new_place)
+    assert "environment.py" in steps(new_place)
+    assert not Setup(new_place).is_ours()
 
 
-def test_an_environment_whose_python_has_become_another_is_none(checkout):
+def test_an_environment_of_another_python_is_not_used(checkout):
     configured = checkout / ".venv" / "pyvenv.cfg"
-    here = ".".join(map(str, sys.version_info[:2]))
-    configured.write_text(configured.read_text().replace(f"version = {here}", "version = 3.2"))
+    version = ".".join(map(str, sys.version_info[:2]))
+    configured.write_text(configured.read_text().replace(f"version = {version}", "version = 3.2"))
     assert not Setup(checkout).is_ours()
     (checkout / ".venv/bin/python").unlink()
     assert not Setup(checkout).is_ours()
 
 
 @pytest.mark.parametrize("sign", REFUSED_CHARACTERS)
-def test_a_path_that_cannot_be_is_named_before_anything_is_made(sign):
-    said = environment.refused(Path(f"/home/ada/a{sign}b/course"))
-    assert repr(sign) in said
-    assert REFUSED_CHARACTERS[sign] in said
+def test_an_unusable_path_is_named_before_anything_is_made(sign):
+    message = environment.refused(Path(f"/home/ada/a{sign}b/course"))
+    assert repr(sign) in message
+    assert REFUSED_CHARACTERS[sign] in message
 
 
 @pytest.mark.parametrize(
     "path", ["/home/ada/a b", "/home/ä/kurs", "/a%c[d]e#f", "/o'hara/c", "/" + "x" * 220]
 )
-def test_other_paths_are_fine(path):
+def test_ordinary_paths_are_accepted(path):
     assert environment.refused(Path(path)) == ""
 
 
 @pytest.mark.parametrize("closed", [".", ".venv", "_build", "_build/html"])
-def test_what_cannot_be_written_to_is_told_with_its_owner(tmp_path, monkeypatch, closed):
+def test_an_unwritable_folder_is_named_with_its_owner(tmp_path, monkeypatch, closed):
     (tmp_path / "_build" / "html").mkdir(parents=True)
     (tmp_path / ".venv").mkdir()
     assert environment.unwritable(tmp_path) == ""
     wrong = tmp_path / closed
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != wrong)
-    said = environment.unwritable(tmp_path)
-    assert said == f"{wrong} cannot be written to: copy the course to where you may write"
+    message = environment.unwritable(tmp_path)
+    assert message == f"{wrong} cannot be written to: copy the course to where you may write"
     monkeypatch.setattr(environment, "owner_of", lambda path: "somebody")
-    said = environment.unwritable(tmp_path)
-    assert said.startswith(f"{wrong} belongs to somebody and cannot be written to")
-    assert said.endswith(f"sudo chown -R {os.geteuid()} {wrong}")
+    message = environment.unwritable(tmp_path)
+    assert message.startswith(f"{wrong} belongs to somebody and cannot be written to")
+    assert message.endswith(f"sudo chown -R {os.geteuid()} {wrong}")
 
 
 @pytest.fixture
-def asked(checkout, monkeypatch):
-    """What pip would be asked for, by a set-up that says what it says; the disk has room."""
-    done, asked = Setup(checkout), []
+def recorded_setup(checkout, monkeypatch):
+    """A set-up whose calls of pip are recorded and end with its ``status``; the disk has room."""
+    setup, pip_calls = Setup(checkout), []
 
     def pip(*words):
-        asked.append(words)
-        return subprocess.CompletedProcess(words, done.status)
+        pip_calls.append(words)
+        return subprocess.CompletedProcess(words, setup.status)
 
-    done.status = 0
-    monkeypatch.setattr(done, "pip", pip)
+    setup.status = 0
+    monkeypatch.setattr(setup, "pip", pip)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Disk(9e9))
     monkeypatch.setattr(sys, "platform", "linux")
-    return done, asked
+    return setup, pip_calls
 
 
-def test_on_linux_torch_is_the_build_for_processors(asked, capsys):
-    done, words = asked
-    done.fetch_torch()
-    assert len(words) == 1
-    assert words[0][-3:] == ("--index-url", CPU_INDEX, f"torch=={done.torch()}+cpu")
-    assert {"--no-deps", "--retries=0", "--timeout=10"} <= set(words[0])
+def test_on_linux_torch_is_the_cpu_build(recorded_setup, capsys):
+    setup, pip_calls = recorded_setup
+    setup.fetch_torch()
+    assert len(pip_calls) == 1
+    assert pip_calls[0][-3:] == ("--index-url", CPU_INDEX, f"torch=={setup.torch()}+cpu")
+    assert {"--no-deps", "--retries=0", "--timeout=10"} <= set(pip_calls[0])
     assert capsys.readouterr().out == (
         "It fetches about 0.5 GB, less what pip has kept of earlier times, and takes 2.0 GB in "
         ".venv.\n"
     )
 
 
-def test_the_larger_build_is_told_before_it_comes(asked, capsys):
-    done, _ = asked
-    done.status = 1
-    done.fetch_torch()
-    said = capsys.readouterr().out.splitlines()
-    assert CPU_INDEX in said[1]
-    assert "graphics cards" in said[1]
-    assert said[2].startswith("It fetches about 2.8 GB")
-    assert "takes 5.7 GB" in said[2]
+def test_the_larger_build_is_announced_before_the_download(recorded_setup, capsys):
+    setup, _ = recorded_setup
+    setup.status = 1
+    setup.fetch_torch()
+    lines = capsys.readouterr().out.splitlines()
+    assert CPU_INDEX in lines[1]
+    assert "graphics cards" in lines[1]
+    assert lines[2].startswith("It fetches about 2.8 GB")
+    assert "takes 5.7 GB" in lines[2]
 
 
-def test_elsewhere_the_index_has_that_build_alone(asked, monkeypatch):
-    done, words = asked
+def test_on_other_systems_torch_is_not_fetched_separately(recorded_setup, monkeypatch):
+    setup, pip_calls = recorded_setup
     monkeypatch.setattr(sys, "platform", "darwin")
-    done.fetch_torch()
-    assert words == []
+    setup.fetch_torch()
+    assert pip_calls == []
 
 
-def test_a_disk_without_room_is_told_before_anything_is_fetched(asked, monkeypatch):
-    done, words = asked
+def test_a_full_disk_is_reported_before_anything_is_fetched(recorded_setup, monkeypatch):
+    setup, pip_calls = recorded_setup
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Disk(1.2e9))
     with pytest.raises(SetupError, match=r"1\.2 GB are free at .*2\.0 GB are needed"):
-        done.fetch_torch()
-    assert words == []
+        setup.fetch_torch()
+    assert pip_calls == []
 
 
-def test_what_pip_is_told_of_indexes_is_told_to_uv():
+def test_pips_index_settings_are_passed_to_uv():
     options = uv_options(
         "global.cert='/etc/certs.pem'\n"
         "global.extra-index-url='https://a.example/simple https://b.example/simple'\n"
@@ -173,33 +173,33 @@ def test_what_pip_is_told_of_indexes_is_told_to_uv():
 
 
 @pytest.mark.parametrize("setting", [":env:.proxy='http://p:8080'", "global.no-index='true'"])
-def test_pip_installs_what_uv_cannot_be_told(asked, monkeypatch, setting):
-    done, words = asked
+def test_pip_installs_where_uv_lacks_a_setting(recorded_setup, monkeypatch, setting):
+    setup, pip_calls = recorded_setup
     listed = subprocess.CompletedProcess([], 0, stdout=f"{setting}\n")
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: listed)
-    assert not done.installed_by_uv()
-    done.install_by_pip()
-    assert words[-1] == ("--no-compile", "-r", "requirements.txt")
+    assert not setup.installed_by_uv()
+    setup.install_by_pip()
+    assert pip_calls[-1] == ("--no-compile", "-r", "requirements.txt")
 
 
-def test_pip_installs_where_uv_cannot_be_had_or_fails(asked):
-    done, words = asked
-    done.status = 1
-    done.log.touch()
-    assert not done.installed_by_uv()
-    assert words == [("--no-compile", "--no-deps", *PATIENCE, UV)]
+def test_pip_installs_where_uv_cannot_be_had_or_fails(recorded_setup):
+    setup, pip_calls = recorded_setup
+    setup.status = 1
+    setup.log.touch()
+    assert not setup.installed_by_uv()
+    assert pip_calls == [("--no-compile", "--no-deps", *PATIENCE, UV)]
     with pytest.raises(SetupError, match="could not be installed"):
-        done.install_by_pip()
-    done.status = 0
+        setup.install_by_pip()
+    setup.status = 0
     for program in ("exit 1", "touch $0.asked; exit 0"):
-        (done.folder / "bin" / "uv").write_text(f"#!/bin/sh\n{program}\n")
-        (done.folder / "bin" / "uv").chmod(0o755)
-        assert done.installed_by_uv() == (done.folder / "bin" / "uv.asked").exists()
-    assert (done.folder / "bin" / "uv.asked").exists()
+        (setup.folder / "bin" / "uv").write_text(f"#!/bin/sh\n{program}\n")
+        (setup.folder / "bin" / "uv").chmod(0o755)
+        assert setup.installed_by_uv() == (setup.folder / "bin" / "uv.asked").exists()
+    assert (setup.folder / "bin" / "uv.asked").exists()
 
 
 @pytest.mark.parametrize(
-    ("said", "why"),
+    ("log", "why"),
     [
         (
             "WARNING: Retrying … NameResolutionError: Failed to resolve 'pypi.org'\n"
@@ -212,15 +212,15 @@ def test_pip_installs_where_uv_cannot_be_had_or_fails(asked):
         ("", "pip says: nothing"),
     ],
 )
-def test_why_pip_failed_is_one_sentence(checkout, said, why):
-    done = Setup(checkout)
-    done.log.write_text(said)
-    assert why in done.reason()
-    assert len(done.reason().splitlines()) == 1
-    assert done.reason().endswith(str(done.log))
+def test_why_pip_failed_is_one_sentence(checkout, log, why):
+    setup = Setup(checkout)
+    setup.log.write_text(log)
+    assert why in setup.reason()
+    assert len(setup.reason().splitlines()) == 1
+    assert setup.reason().endswith(str(setup.log))
 
 
-def test_packages_that_went_elsewhere_are_missed(checkout):
+def test_packages_installed_elsewhere_are_reported_missing(checkout):
     with pytest.raises(SetupError, match=r"not in .*No module named .*pip config list"):
         Setup(checkout).require_packages()
 
@@ -239,10 +239,10 @@ def test_only_package_settings_of_the_shell_reach_a_target(tmp_path):
         "LANG": "C",
     }
     command = ["make", "--no-print-directory", "-f", str(shown), "shown", "PYTEST_DEBUG=1"]
-    done = subprocess.run(
+    process = subprocess.run(
         command, cwd=ROOT, env=os.environ | settings, capture_output=True, text=True, check=True
     )
-    names = {line.partition("=")[0] for line in done.stdout.splitlines()}
+    names = {line.partition("=")[0] for line in process.stdout.splitlines()}
     assert not names & foreign
     assert names >= {"PIP_INDEX_URL", "PIP_CERT", "PYTHON", "LANG", "PYTEST_DEBUG", "PATH"}
 

@@ -11,7 +11,7 @@ OLD, SAME, NEW = (3, 10), (3, 11), (3, 12)
 
 
 @pytest.mark.parametrize(
-    ("found", "best"),
+    ("timings", "best"),
     [
         ({"usual": (SAME, 1.0), "a": (SAME, 0.7), "b": (SAME, 0.5)}, "b"),
         ({"usual": (SAME, 1.0), "a": (SAME, 0.5), "b": (SAME, 0.7)}, "a"),
@@ -21,11 +21,11 @@ OLD, SAME, NEW = (3, 10), (3, 11), (3, 12)
         ({"usual": None, "a": (SAME, 0.5), "b": (SAME, 0.5)}, "usual"),  # what is wrong is told
     ],
 )
-def test_the_fastest_of_the_same_version_is_taken(found, best):
-    assert fastest("usual", ("a", "b"), found.get) == best
+def test_the_fastest_of_the_same_version_is_taken(timings, best):
+    assert fastest("usual", ("a", "b"), timings.get) == best
 
 
-def test_work_is_measured_and_what_cannot_do_it_is_not_fit(tmp_path):
+def test_a_python_that_cannot_do_the_work_is_not_fit(tmp_path):
     version, seconds = measured(sys.executable)
     assert version == sys.version_info[:2]
     assert seconds > 0
@@ -36,8 +36,10 @@ def test_work_is_measured_and_what_cannot_do_it_is_not_fit(tmp_path):
 
 
 def test_pins_run_with_the_readmes_first_python():
-    asked = {d.name: d.metadata.get("Requires-Python", ">=3") for d in distributions()}
-    assert len(asked) > 100
+    versions_required = {d.name: d.metadata.get("Requires-Python", ">=3") for d in distributions()}
+    assert len(versions_required) > 100
     assert {
-        name: versions for name, versions in asked.items() if "3.11.0" not in SpecifierSet(versions)
+        name: versions
+        for name, versions in versions_required.items()
+        if "3.11.0" not in SpecifierSet(versions)
     } == {}

@@ -18,7 +18,7 @@ MATH = '<span class="math notranslate nohighlight">{}</span>'.format(r"\(a &lt; 
         (f"<p>{MATH}.</p>", f"{MATH}."),
     ],
 )
-def test_signs_stay_with_the_formula(text, piece):
+def test_punctuation_stays_with_the_formula(text, piece):
     assert f'<span class="attn-glued">{piece}</span>' in glued(text)
     assert glued(text).replace('<span class="attn-glued">', "").count("<span") == text.count(
         "<span"
@@ -26,7 +26,7 @@ def test_signs_stay_with_the_formula(text, piece):
 
 
 @pytest.mark.parametrize("text", [f"<p>so {MATH} and</p>", "<p>so, and (b).</p>"])
-def test_what_has_no_sign_at_its_ends_stays(text):
+def test_formulas_without_punctuation_stay(text):
     assert glued(text) == text
 
 
@@ -44,13 +44,15 @@ def test_formulas_are_drawn_with_their_glyphs_and_mathml():
     page = BeautifulSoup(drawn(PAGE, wrong.append), "html.parser")
     assert wrong == []
     shown = page.select("mjx-container")
-    assert [one["data-tex"] for one in shown] == [
+    assert [container["data-tex"] for container in shown] == [
         r"\query{Q}\key{K}^\top < 3",
         r"\begin{split}a & b \\[2pt] c\end{split}",
         r"\begin{align}a &= b\end{align}",
     ]
-    assert [one.has_attr("display") for one in shown] == [False, True, True]
-    assert all(one.select_one("svg use") and one.select_one("math") for one in shown)
+    assert [container.has_attr("display") for container in shown] == [False, True, True]
+    assert all(
+        container.select_one("svg use") and container.select_one("math") for container in shown
+    )
     glyphs = [path["id"] for path in page.select(".attn-glyphs path")]
     assert len(glyphs) == len(set(glyphs))
     assert {use["href"] for use in page.select("use")} == {f"#{name}" for name in glyphs}
@@ -59,7 +61,7 @@ def test_formulas_are_drawn_with_their_glyphs_and_mathml():
 
 
 @pytest.mark.parametrize("tex", [r"\frac{a}{", r"\nothing", r"a }"])
-def test_what_cannot_be_read_is_complained_of_and_stays(tex):
+def test_an_unreadable_formula_is_reported_and_stays(tex):
     wrong = []
     text = rf'<span class="math">\({tex}\)</span>'
     assert drawn(text, wrong.append).startswith(text)
@@ -67,5 +69,5 @@ def test_what_cannot_be_read_is_complained_of_and_stays(tex):
     assert repr(tex) in wrong[0]
 
 
-def test_a_page_without_formulas_carries_none():
+def test_a_page_without_formulas_carries_no_glyphs():
     assert drawn("<p>none</p>") == "<p>none</p>"

@@ -54,7 +54,7 @@ def test_a_formula_is_drawn(code, tex):
         "x = a; b",
     ],
 )
-def test_what_is_no_formula_stays_code(code):
+def test_code_that_is_no_formula_stays_code(code):
     assert formula(code) is None
 
 
@@ -73,8 +73,8 @@ def test_every_function_has_an_entry(chapter):
         if not isinstance(node, ast.FunctionDef | ast.ClassDef):
             continue
         kind = "class" if isinstance(node, ast.ClassDef) else "function"
-        there = f"{{py:{kind}}} {node.name}" in text
-        assert there is not node.name.startswith(("_", "require_")), node.name
+        is_listed = f"{{py:{kind}}} {node.name}" in text
+        assert is_listed is not node.name.startswith(("_", "require_")), node.name
     exercises = [known for known in index().values() if known.stem == chapter.stem]
     assert exercises
     for known in exercises:

@@ -37,7 +37,7 @@ BESIDE_EXERCISES = {"__init__", "cases", "mistakes", "shared", "variants"}
 
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda c: c.folder)
 def test_an_exercise_is_a_file_of_its_name(chapter):
-    """And what several of them share is at most two files beside them, and their variants."""
+    """What several exercises share is in at most two files beside them, and in their variants."""
     files = {path.stem for path in (ROOT / "attncourse" / "bank" / chapter.stem).glob("*.py")}
     names = [exercise.name for exercise in checks.chapter(chapter.stem)]
     expected = {re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower() for name in names}
@@ -51,7 +51,7 @@ def test_tests_stand_in_the_rooms_of_their_modules():
 
 
 def test_no_two_tests_have_one_name():
-    """They are imported by it, whichever room they stand in."""
+    """Tests are imported by their file's name, whichever folder they are in."""
     files = [path for path in (ROOT / "tests").rglob("*.py") if "fixtures" not in path.parts]
     names = [path.stem for path in files if path.stem != "__init__"]
     assert sorted({name for name in names if names.count(name) > 1}) == []
@@ -66,7 +66,7 @@ def test_a_tests_name_is_shorter_than_60_characters():
 
 
 def test_no_test_imports_another():
-    """What several share stands in ``tests/helpers``; right answers in their chapter's."""
+    """Helpers are in ``tests/helpers``; only right answers come from chapters' tests."""
     files = [path for path in (ROOT / "tests").rglob("test_*.py") if "fixtures" not in path.parts]
     imports = re.compile(r"^(?:from|import) (test_\w+)", re.MULTILINE)
     taken = {name for path in files for name in imports.findall(path.read_text("utf-8"))}
@@ -74,7 +74,7 @@ def test_no_test_imports_another():
 
 
 def test_no_two_classes_have_one_name():
-    """But for those inside a function, and answers: an answer has the name of what it answers."""
+    """Classes inside functions and answers are excepted: an answer has its exercise's name."""
     places: dict[str, list[str]] = {}
     rooms = (ROOT / name for name in ("attncourse", "benchmarks", "tests", "tools"))
     files = sorted(path for room in rooms for path in room.rglob("*.py"))
@@ -82,14 +82,14 @@ def test_no_two_classes_have_one_name():
         for node in ast.parse(path.read_text("utf-8")).body:
             if isinstance(node, ast.ClassDef):
                 places.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
-    assert {name: there for name, there in places.items() if len(there) > 1} == {}
+    assert {name: paths for name, paths in places.items() if len(paths) > 1} == {}
 
 
 # Functions of the package that still share a name: a page, a command or a chapter calls them by it,
 # or nobody has found a better one yet. None is added; one that gets a name of its own goes.
 # fmt: off
 SHARED_NAMES = {
-    "answers", "apart", "as_ids", "attention_weights", "cached", "check", "cloud", "copy",
+    "answers", "as_ids", "attention_weights", "cached", "check", "cloud", "copy",
     "data_flow", "dot", "kept", "main", "masked", "model", "one_hot", "price_list", "product",
     "progress", "ring", "run", "split", "square", "train", "turned",
     "unit", "unit_rows", "weights", "within", "without",
@@ -98,7 +98,7 @@ SHARED_NAMES = {
 
 
 def test_no_more_functions_share_a_name():
-    """But for the banks', whose names are those of decisions."""
+    """The banks are excepted: their functions have the names of decisions."""
     names: Counter[str] = Counter()
     for path in (ROOT / "attncourse").rglob("*.py"):
         if not path.is_relative_to(ROOT / "attncourse" / "bank"):
@@ -118,7 +118,7 @@ def test_no_chapter_is_outside_the_table_of_contents():
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "message"),
     [
         ("book/01_tokens", "book/07_tokens", "chapter 1 is book/07_tokens"),
         (
@@ -129,14 +129,14 @@ def test_no_chapter_is_outside_the_table_of_contents():
         ("- file: book/01_tokens", "- file: book/extra", "chapter 1 is book/extra"),
     ],
 )
-def test_a_page_out_of_place_is_named(old, new, told, tmp_path):
+def test_a_page_out_of_place_is_named(old, new, message, tmp_path):
     (tmp_path / "_config.yml").write_text((ROOT / "_config.yml").read_text())
     (tmp_path / "_toc.yml").write_text((ROOT / "_toc.yml").read_text().replace(old, new))
-    with pytest.raises(settings.CourseError, match=re.escape(told)):
+    with pytest.raises(settings.CourseError, match=re.escape(message)):
         settings.load(tmp_path)
 
 
-def test_what_is_folded_takes_no_time_to_read():
+def test_folded_content_takes_no_reading_time():
     shown = "---\n# A page\n" + "word " * (WORDS * 10)
     cell = "\n```{code-cell} ipython3\n%s" + "x = 1\n" * (LINES * 10) + "```\n"
     core = "\n---\n" + shown

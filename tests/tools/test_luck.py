@@ -9,14 +9,14 @@ import torch
 from helpers.seeding import settle
 
 
-def drawn() -> list[float]:
+def first_draws() -> list[float]:
     from_the_shared = random.random(), np.random.normal(), torch.rand(()).item()
     fresh = secrets.randbits(32), secrets.randbelow(10**9), np.random.default_rng().normal()
     return [*from_the_shared, *fresh]
 
 
-def test_what_is_drawn_begins_with_one_number_in_every_test():
-    first, then = drawn(), drawn()
+def test_every_test_begins_with_the_same_random_state():
+    first, then = first_draws(), first_draws()
     assert all(a != b for a, b in zip(first, then, strict=True))
     settle()
-    assert drawn() == first
+    assert first_draws() == first

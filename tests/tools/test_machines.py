@@ -29,11 +29,11 @@ TRACED = "Traceback (most recent call last):\n  File x\nValueError: three\n"
         (CommandRun("grade", 2, "no jail", 1, jailed=False), True, "no jail"),
     ],
 )
-def test_what_holds_and_what_the_table_says(run, holds, words):
+def test_the_table_says_which_commands_succeeded(run, holds, words):
     assert verdict(run) == (holds, words)
 
 
-def test_writes_into_the_home_are_seen(tmp_path, monkeypatch):
+def test_writes_into_the_home_folder_are_noticed(tmp_path, monkeypatch):
     code = (
         "import sys, os, pathlib; pathlib.Path.home().joinpath('own.db').touch();"
         "print(sys.modules['readline'], os.environ['ATTNCOURSE_DB'][-6:])"
@@ -54,7 +54,7 @@ def test_a_command_that_does_not_end_is_ended(tmp_path, monkeypatch):
     assert verdict(run) == (False, "does not end")
 
 
-def test_names_and_commands_of_states_are_known():
+def test_states_have_unique_names_and_known_commands():
     names = [state.name for state in machines.MACHINE_STATES]
     assert len(set(names)) == len(names)
     assert {
@@ -64,6 +64,6 @@ def test_names_and_commands_of_states_are_known():
 
 def test_a_state_with_a_refused_call_from_end_to_end():
     state = next(state for state in machines.MACHINE_STATES if state.name == "no unshare")
-    found = list(machines.rows(State(state.name, ("doctor",), state.refused), whole=False))
-    assert [(row[1], row[2]) for row in found] == [("doctor", True)]
-    assert found[0][3] != "green"
+    table_rows = list(machines.rows(State(state.name, ("doctor",), state.refused), whole=False))
+    assert [(row[1], row[2]) for row in table_rows] == [("doctor", True)]
+    assert table_rows[0][3] != "green"

@@ -9,8 +9,8 @@ from attncourse.pretrained.model import Pinned
 
 
 @pytest.fixture
-def kept(tmp_path, monkeypatch):
-    """A folder that holds the file, a short one for this test."""
+def model_paths(tmp_path, monkeypatch):
+    """Return the path of a short model file in the cache, and its place beside the book."""
     monkeypatch.setattr(book, "FILE", Pinned("a.gguf", 5, ""))
     monkeypatch.setenv("ATTNCOURSE_CACHE", str(tmp_path / "kept"))
     monkeypatch.delenv("ATTNCOURSE_MODEL", raising=False)
@@ -20,30 +20,30 @@ def kept(tmp_path, monkeypatch):
     return tmp_path / "kept" / "a.gguf", tmp_path / "html" / "model" / "a.gguf"
 
 
-def test_it_is_the_same_file_or_a_copy(kept, monkeypatch):
-    there, here = kept
-    book.put_model_beside(here.parents[1])
-    assert here.samefile(there)
+def test_the_model_is_linked_or_copied_beside_the_book(model_paths, monkeypatch):
+    cached, beside_book = model_paths
+    book.put_model_beside(beside_book.parents[1])
+    assert beside_book.samefile(cached)
 
     def refuses(*_):
         raise OSError("another disk")
 
     monkeypatch.setattr(os, "link", refuses)
-    here.unlink()
-    here.write_bytes(b"cut")  # as where a copy was interrupted
-    book.put_model_beside(here.parents[1])
-    assert not here.samefile(there)
-    assert here.read_bytes() == b"whole"
+    beside_book.unlink()
+    beside_book.write_bytes(b"cut")  # as where a copy was interrupted
+    book.put_model_beside(beside_book.parents[1])
+    assert not beside_book.samefile(cached)
+    assert beside_book.read_bytes() == b"whole"
 
 
 @pytest.mark.parametrize("why", ["not fetched", "cut off", "not wanted"])
-def test_otherwise_nothing_is_put_there(kept, monkeypatch, why):
-    there, here = kept
+def test_without_a_complete_model_nothing_is_put_there(model_paths, monkeypatch, why):
+    cached, beside_book = model_paths
     if why == "not fetched":
-        there.unlink()
+        cached.unlink()
     elif why == "cut off":
-        there.write_bytes(b"cut")
+        cached.write_bytes(b"cut")
     else:
         monkeypatch.setenv("ATTNCOURSE_MODEL", "no")
-    book.put_model_beside(here.parents[1])
-    assert not here.exists()
+    book.put_model_beside(beside_book.parents[1])
+    assert not beside_book.exists()

@@ -51,7 +51,7 @@ def test_a_wrong_verdict_comes_with_its_cell_and_seed():
     assert {"target", "cell", "seed"} <= required
 
 
-def test_what_runs_before_a_commit_is_what_make_runs():
+def test_the_commit_hooks_run_what_make_runs():
     config = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())
     makefile = (ROOT / "Makefile").read_text()
     entries = [hook["entry"] for repo in config["repos"] for hook in repo["hooks"]]
@@ -62,7 +62,7 @@ def test_what_runs_before_a_commit_is_what_make_runs():
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
-def test_a_workflow_says_what_it_may(path):
+def test_a_workflow_states_its_permissions(path):
     assert yaml.safe_load(path.read_text())["permissions"]
 
 
@@ -74,7 +74,7 @@ def test_a_link_leads_to_a_file(name):
     assert [p for p in places if not (ROOT / p).exists() and not p.endswith("*.json")] == []
 
 
-def test_types_are_ignored_in_few_places_and_each_says_why():
+def test_type_ignores_are_few_and_each_says_why():
     rooms = (ROOT / "attncourse", ROOT / "tools")
     lines = [line for room in rooms for path in sorted(room.rglob("*.py"))
              for line in path.read_text().splitlines() if "pyrefly: ignore" in line]  # fmt: skip

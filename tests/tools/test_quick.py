@@ -25,30 +25,30 @@ from helpers.project import ROOT
         ("tools/grid.py", "tests/checks/test_grid.py", 1),
     ],
 )
-def test_a_test_is_as_near_as_there_are_imports_between(path, test, between):
+def test_a_tests_distance_is_the_number_of_imports_between(path, test, between):
     assert quick.Imports(ROOT).near([path])[test] == between
 
 
-def test_what_nobody_imports_reaches_no_test():
+def test_a_file_nobody_imports_is_near_no_test():
     assert quick.Imports(ROOT).near(["CHANGELOG.md", "book/assets/attncourse.css"]) == {}
 
 
 def test_the_nearest_are_run_and_the_rest_is_named(monkeypatch):
     monkeypatch.setattr(quick, "seconds", lambda root, test: 10.0)
-    run, left = quick.chosen(ROOT, ["attncourse/checks/trying/compare.py"], budget=50)
+    run, skipped = quick.chosen(ROOT, ["attncourse/checks/trying/compare.py"], budget=50)
     assert len(run) == 5
-    assert len(left) > 20
+    assert len(skipped) > 20
     near = quick.Imports(ROOT).near(["attncourse/checks/trying/compare.py"])
-    assert max(near[test] for test in run) <= min(near[test] for test in left)
-    assert not set(run) & set(left)
+    assert max(near[test] for test in run) <= min(near[test] for test in skipped)
+    assert not set(run) & set(skipped)
 
 
 def test_only_tests_that_fit_the_time_are_run(monkeypatch):
     long = {"tests/test_tokens.py": 1000.0}
     monkeypatch.setattr(quick, "seconds", lambda root, test: long.get(test, 1.0))
-    run, left = quick.chosen(ROOT, ["tests/test_tokens.py", "tests/test_gpt.py"])
+    run, skipped = quick.chosen(ROOT, ["tests/test_tokens.py", "tests/test_gpt.py"])
     assert run == ["tests/test_gpt.py"]
-    assert left == ["tests/test_tokens.py"]
+    assert skipped == ["tests/test_tokens.py"]
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_only_tests_that_fit_the_time_are_run(monkeypatch):
         "attncourse/bank/kqv/project.py",
     ],
 )
-def test_what_belongs_to_a_chapter_reaches_the_chapter_s_tests(path):
+def test_a_chapters_files_are_near_the_chapters_tests(path):
     assert quick.stems([path]) == ["kqv"]
     assert "tests/test_kqv.py" in quick.chosen(ROOT, [path])[0]
 
@@ -76,7 +76,7 @@ def test_a_whole_run_says_how_long_a_file_takes(tmp_path):
     assert times == [7.5, quick.SLOW, quick.GUESS]
 
 
-def test_changed_files_are_gits_and_untracked_ones(tmp_path):
+def test_changed_files_include_untracked_ones(tmp_path):
     if shutil.which("git") is None:
         pytest.skip("git is not installed")
 
@@ -104,8 +104,8 @@ def test_without_git_one_sentence_says_so(tmp_path, monkeypatch):
 
 
 def test_outside_a_repository_git_s_usage_is_not_shown(tmp_path, monkeypatch):
-    said = "warning: Not a git repository. Use --no-index\nusage: git diff --no-index\n  -p\n"
-    answer = subprocess.CompletedProcess(["git", "diff"], 129, "", said)
+    stderr = "warning: Not a git repository. Use --no-index\nusage: git diff --no-index\n  -p\n"
+    answer = subprocess.CompletedProcess(["git", "diff"], 129, "", stderr)
     monkeypatch.setattr(quick, "git", lambda *_: answer)
     with pytest.raises(SystemExit) as ended:
         quick.changed(tmp_path, "HEAD")
@@ -113,14 +113,14 @@ def test_outside_a_repository_git_s_usage_is_not_shown(tmp_path, monkeypatch):
     assert "usage" not in str(ended.value)
 
 
-def test_a_test_that_would_begin_too_late_is_skipped_and_said(tmp_path):
-    told = {**os.environ, "ATTNCOURSE_TESTS_UNTIL": "1"}
+def test_a_test_that_would_begin_too_late_is_skipped(tmp_path):
+    environment = {**os.environ, "ATTNCOURSE_TESTS_UNTIL": "1"}
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-n", "0"]
-    done = subprocess.run(
+    process = subprocess.run(
         [*command, "tests/tools/test_fastest_python.py"],
-        cwd=ROOT, env=told, capture_output=True, text=True,
+        cwd=ROOT, env=environment, capture_output=True, text=True,
     )  # fmt: skip
-    assert done.returncode == 0
-    assert re.search(r"^[1-9]\d* skipped: no time: left to make test$", done.stdout, re.M)
-    assert "passed" not in done.stdout
-    assert not re.search(r"\bs{3,}", done.stdout)  # no letter for each
+    assert process.returncode == 0
+    assert re.search(r"^[1-9]\d* skipped: no time: left to make test$", process.stdout, re.M)
+    assert "passed" not in process.stdout
+    assert not re.search(r"\bs{3,}", process.stdout)  # no letter for each

@@ -13,19 +13,21 @@ from helpers.project import ROOT
 
 PACKAGE = ROOT / "attncourse"
 READMES = [*sorted(PACKAGE.rglob("README.md")), ROOT / "tools" / "README.md"]
-NAMED = re.compile(r"`((?:\.\./)*[\w/]+\.\w+)(?::([\w.]+))?`")
+POINTER_PATTERN = re.compile(r"`((?:\.\./)*[\w/]+\.\w+)(?::([\w.]+))?`")
 
 
 @pytest.mark.parametrize("readme", READMES, ids=lambda path: path.parent.name)
-def test_what_it_names_is_there(readme):
-    named = NAMED.findall(readme.read_text("utf-8"))
+def test_files_and_names_in_a_readme_exist(readme):
+    named = POINTER_PATTERN.findall(readme.read_text("utf-8"))
     assert any(name for _, name in named), "expected places as `path.py:name`"
-    missing = [f"{path}:{name}" for path, name in named if not is_there(readme.parent, path, name)]
+    missing = [
+        f"{path}:{name}" for path, name in named if not target_exists(readme.parent, path, name)
+    ]
     assert missing == []
 
 
 @pytest.mark.parametrize("room", ["checks", "grading"])
-def test_its_table_has_every_room(room):
+def test_a_readmes_table_has_every_room(room):
     rooms = {path.parent.name for path in (PACKAGE / room).glob("*/__init__.py")}
     text = (PACKAGE / room / "README.md").read_text("utf-8")
     assert set(re.findall(r"^\| `(\w+)/` \|", text, re.M)) == rooms
@@ -37,7 +39,7 @@ def test_every_tool_is_on_the_tools_page():
     assert {name for name in tools if f"`{name}" not in text} == set()
 
 
-def test_every_script_and_style_of_the_book_is_on_the_tools_page():
+def test_the_books_scripts_and_styles_are_on_the_tools_page():
     text = (ROOT / "tools" / "README.md").read_text("utf-8")
     assets = {path.name for path in (ROOT / "book" / "assets").iterdir()}
     served = {name for name in assets if name.endswith((".js", ".css"))}
@@ -52,7 +54,7 @@ def test_every_command_is_on_the_page_of_grading():
     assert typer.main.get_command(cli.app).commands.keys() <= listed
 
 
-def test_contributing_links_each():
+def test_contributing_links_every_readme():
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     links = {str(path.relative_to(ROOT)) for path in READMES}
     assert links
@@ -60,7 +62,7 @@ def test_contributing_links_each():
 
 
 @pytest.mark.parametrize(
-    ("path", "name", "there"),
+    ("path", "name", "exists"),
     [
         ("support/alarm.py", "ring", True),
         ("support/stopwatch.py", "Stopwatch.left", True),
@@ -72,31 +74,31 @@ def test_contributing_links_each():
         ("alarms.py", "ring", False),
     ],
 )
-def test_what_is_there_is_found_and_nothing_else(path, name, there):
-    assert is_there(PACKAGE, path, name) is there
+def test_only_existing_files_and_names_are_found(path, name, exists):
+    assert target_exists(PACKAGE, path, name) is exists
 
 
-def is_there(folder: Path, path: str, name: str) -> bool:
-    """Whether there is such a file, seen from a folder or from the root, and defines the name."""
+def target_exists(folder: Path, path: str, name: str) -> bool:
+    """True if the file exists, seen from a folder or the root, and defines the name."""
     places = [place for place in (folder / path, ROOT / path) if place.is_file()]
-    return any(not name or name in defined(place) for place in places)
+    return any(not name or name in defined_names(place) for place in places)
 
 
 @cache
-def defined(path: Path) -> set[str]:
-    """The names that a file binds at its top, and those of its classes as ``Class.name``."""
+def defined_names(path: Path) -> set[str]:
+    """Return the names that a file binds at top level, and its classes' as ``Class.name``."""
     tree = ast.parse(path.read_text("utf-8"))
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
-    inner = {f"{node.name}.{name}" for node in classes for name in bound(node.body)}
-    return bound(tree.body) | inner
+    inner = {f"{node.name}.{name}" for node in classes for name in bound_names(node.body)}
+    return bound_names(tree.body) | inner
 
 
-def bound(body: list[ast.stmt]) -> set[str]:
-    found = set()
+def bound_names(body: list[ast.stmt]) -> set[str]:
+    bound = set()
     for node in body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            found.add(node.name)
+            bound.add(node.name)
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-        names = (n for target in targets if target is not None for n in ast.walk(target))
-        found |= {n.id for n in names if isinstance(n, ast.Name)}
-    return found
+        nodes = (n for target in targets if target is not None for n in ast.walk(target))
+        bound |= {n.id for n in nodes if isinstance(n, ast.Name)}
+    return bound

@@ -23,46 +23,52 @@ from helpers.project import ROOT, run_tool
 
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-HERE = "https://example.org/owner/course"
-MOST = 1_950_000  # bytes of the wheel: a student on a slow line waits twelve seconds for it
+COURSE_URL = "https://example.org/owner/course"
+MAX_WHEEL_BYTES = (
+    1_950_000  # bytes of the wheel: a student on a slow line waits twelve seconds for it
+)
 
 
-def wheel(version: str) -> str:
-    """Where GitHub has what the release's workflow publishes."""
-    return f"{HERE}/releases/download/v{version}/attncourse-{version}-py3-none-any.whl"
+def wheel_address(version: str) -> str:
+    """Return the address at which GitHub offers a version's wheel."""
+    return f"{COURSE_URL}/releases/download/v{version}/attncourse-{version}-py3-none-any.whl"
 
 
 # The cell that installs
 
 
-def install(tmp_path, monkeypatch, answer=(0, ""), found: str | None = None, **cell):
-    """Run an install cell beside a package of the version `found`; what pip is asked for."""
-    asked = []
+def run_install_cell(
+    tmp_path, monkeypatch, answer=(0, ""), installed_version: str | None = None, **cell
+):
+    """Run an install cell; return pip's commands, and True if the package is imported."""
+    pip_commands = []
 
     def pip(command, **_):
-        asked.append(command)
+        pip_commands.append(command)
         return subprocess.CompletedProcess(command, answer[0], stdout="", stderr=answer[1])
 
     monkeypatch.setattr(subprocess, "run", pip)
     for name in [name for name in sys.modules if name.partition(".")[0] == "attncourse"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
-    if found is not None:
+    if installed_version is not None:
         (tmp_path / "attncourse").mkdir()
-        (tmp_path / "attncourse" / "__init__.py").write_text(f'__version__ = "{found}"\n')
+        (tmp_path / "attncourse" / "__init__.py").write_text(
+            f'__version__ = "{installed_version}"\n'
+        )
     else:
         monkeypatch.setattr(sys, "meta_path", [])
     missing = cell.get("missing", ())
     monkeypatch.setattr(
         "importlib.util.find_spec", lambda name: None if name in missing else object()
     )
-    source = install_cell(HERE, "main", cell.get("version", "0.9.0"), cell.get("stem", ""))
+    source = install_cell(COURSE_URL, "main", cell.get("version", "0.9.0"), cell.get("stem", ""))
     exec(source, {"__name__": "__main__"})
-    return asked, "attncourse" in sys.modules
+    return pip_commands, "attncourse" in sys.modules
 
 
 @pytest.mark.parametrize(
-    ("found", "version", "installs"),
+    ("installed_version", "version", "installs"),
     [
         ("0.9.0", "0.9.0", False),
         ("0.10.0", "0.9.0", False),  # newer stays, and 10 is more than 9
@@ -70,64 +76,75 @@ def install(tmp_path, monkeypatch, answer=(0, ""), found: str | None = None, **c
         ("0.9.0", "0.10.0", True),
     ],
 )
-def test_an_old_package_is_brought_up_to_date_and_no_other(
-    tmp_path, monkeypatch, found, version, installs
+def test_only_an_old_package_is_upgraded(
+    tmp_path, monkeypatch, installed_version, version, installs
 ):
-    asked, kept = install(tmp_path, monkeypatch, found=found, version=version)
-    wanted = [*("-m", "pip", "install", "-q", "--upgrade"), *("--timeout=10", "--retries=1")]
-    wanted.append(f"attncourse @ {wheel(version)}")
-    assert [command[1:] for command in asked] == ([wanted] if installs else [])
-    assert kept is not installs  # the old one is not in the way of the new
+    pip_commands, is_imported = run_install_cell(
+        tmp_path, monkeypatch, installed_version=installed_version, version=version
+    )
+    expected = [*("-m", "pip", "install", "-q", "--upgrade"), *("--timeout=10", "--retries=1")]
+    expected.append(f"attncourse @ {wheel_address(version)}")
+    assert [command[1:] for command in pip_commands] == ([expected] if installs else [])
+    assert is_imported is not installs  # the old one is not in the way of the new
 
 
 def test_a_missing_package_comes_as_wheel_or_from_the_branch():
-    assert f'_install("0.9.0", "{wheel("0.9.0")}", [])' in install_cell(HERE, "main", "0.9.0")
-    from_branch = f'_install("0.9.1.dev0", "git+{HERE}@spring", [])'
-    assert from_branch in install_cell(HERE, "spring", "0.9.1.dev0")
+    assert f'_install("0.9.0", "{wheel_address("0.9.0")}", [])' in install_cell(
+        COURSE_URL, "main", "0.9.0"
+    )
+    from_branch = f'_install("0.9.1.dev0", "git+{COURSE_URL}@spring", [])'
+    assert from_branch in install_cell(COURSE_URL, "spring", "0.9.1.dev0")
 
 
-@pytest.mark.parametrize(("there", "installs"), [(True, False), (False, True)])
-def test_a_notebook_of_the_real_model_brings_its_libraries(tmp_path, monkeypatch, there, installs):
-    missing = () if there else ("tokenizers",)
-    about = {"found": "0.9.0", "stem": "llama", "missing": missing}
-    asked, _ = install(tmp_path, monkeypatch, **about)
-    assert [command[-1] for command in asked] == (
-        [f"attncourse[model] @ {wheel('0.9.0')}"] if installs else []
+@pytest.mark.parametrize(("has_libraries", "installs"), [(True, False), (False, True)])
+def test_a_notebook_of_the_real_model_brings_its_libraries(
+    tmp_path, monkeypatch, has_libraries, installs
+):
+    missing = () if has_libraries else ("tokenizers",)
+    about = {"installed_version": "0.9.0", "stem": "llama", "missing": missing}
+    pip_commands, _ = run_install_cell(tmp_path, monkeypatch, **about)
+    assert [command[-1] for command in pip_commands] == (
+        [f"attncourse[model] @ {wheel_address('0.9.0')}"] if installs else []
     )
 
 
-def test_the_libraries_of_the_real_model_are_the_extra():
-    named = [re.match(r"[\w-]+", one)[0] for one in PROJECT["optional-dependencies"]["model"]]
+def test_the_real_models_libraries_are_those_of_the_extra():
+    named = [
+        re.match(r"[\w-]+", requirement)[0]
+        for requirement in PROJECT["optional-dependencies"]["model"]
+    ]
     assert sorted(named) == sorted(LIBRARIES)
 
 
-def test_notebooks_that_read_the_real_model_are_known():
+def test_every_notebook_that_reads_the_real_model_is_listed():
     pages = (ROOT / "book").glob("[0-9]*.md")
     asks = {p.stem[3:] for p in pages if "attncourse.pretrained.model import" in p.read_text()}
     assert asks <= set(REAL)
 
 
-RESOLVE = """\
+UNRESOLVED_HOST_ERROR = """\
   fatal: unable to access 'https://github.com/x/y/': Could not resolve host: github.com
 error: subprocess-exited-with-error"""
 NO_NETWORK = (
     "there is no network, or what the package comes from does not answer. Connect, and run this "
     "cell again."
 )
-READ_TIMEOUT = """\
+READ_TIMEOUT_ERROR = """\
 WARNING: Retrying (Retry(total=0)) after connection broken by 'ReadTimeoutError("Read timed out.")'
 ERROR: Could not find a version that satisfies the requirement torch (from versions: none)
 ERROR: No matching distribution found for torch"""
-NO_TORCH = """\
+NO_TORCH_ERROR = """\
 ERROR: Could not find a version that satisfies the requirement torch>=2.4 (from attncourse) (from \
 versions: 2.2.0, 2.2.1, 2.2.2)
 ERROR: No matching distribution found for torch>=2.4"""
-MACHINE = f"{platform.system()} on {platform.machine()} with Python {platform.python_version()}"
-COLAB = "open this notebook in Colab, or use another Python"
-NO_BRANCH = """\
+MACHINE_NAME = (
+    f"{platform.system()} on {platform.machine()} with Python {platform.python_version()}"
+)
+COLAB_ADVICE = "open this notebook in Colab, or use another Python"
+NO_BRANCH_ERROR = """\
   error: pathspec 'spring' did not match any file(s) known to git
 error: subprocess-exited-with-error"""
-NO_CONNECTION = """\
+NO_CONNECTION_ERROR = """\
 WARNING: Retrying (Retry(total=0)) after connection broken by 'NewConnectionError': /owner/course
 ERROR: Could not install packages due to an OSError: HTTPSConnectionPool(host='example.org', \
 port=443): Max retries exceeded (Caused by NewConnectionError('Failed to establish a new \
@@ -135,31 +152,34 @@ connection: [Errno 101] Network is unreachable'))"""
 
 
 @pytest.mark.parametrize(
-    ("said", "why"),
+    ("stderr", "why"),
     [
-        (RESOLVE, NO_NETWORK),
-        (NO_CONNECTION, NO_NETWORK),
-        (READ_TIMEOUT, NO_NETWORK),
+        (UNRESOLVED_HOST_ERROR, NO_NETWORK),
+        (NO_CONNECTION_ERROR, NO_NETWORK),
+        (READ_TIMEOUT_ERROR, NO_NETWORK),
         (
             "/venv/bin/python3: No module named pip",
             f"this Python has no pip. In a terminal, uv pip install --python '{sys.executable}' "
-            f"'attncourse @ {wheel('0.9.0')}' does it; then run this cell again.",
+            f"'attncourse @ {wheel_address('0.9.0')}' does it; then run this cell again.",
         ),
         (
             "error: externally-managed-environment\n\n× This environment is externally managed",
             "this Python is the system's own, and nobody may install into it. Make a virtual "
             "environment, install jupyter there, and open this notebook with it.",
         ),
-        (NO_TORCH, f"there is no PyTorch for {MACHINE}: {COLAB}."),
+        (NO_TORCH_ERROR, f"there is no PyTorch for {MACHINE_NAME}: {COLAB_ADVICE}."),
         ("error: subprocess-exited-with-error", "subprocess-exited-with-error."),
-        (NO_BRANCH, f"{wheel('0.9.0')} does not exist. Open the course's newest notebook."),
+        (
+            NO_BRANCH_ERROR,
+            f"{wheel_address('0.9.0')} does not exist. Open the course's newest notebook.",
+        ),
         ("ERROR: Cannot find command 'git'", "Cannot find command 'git'."),
         ("Killed", "pip ended with status 9."),
     ],
 )
-def test_a_failed_installation_is_one_plain_sentence(tmp_path, monkeypatch, said, why):
+def test_a_failed_installation_is_one_plain_sentence(tmp_path, monkeypatch, stderr, why):
     with pytest.raises(Exception, match="was not installed") as caught:
-        install(tmp_path, monkeypatch, answer=(9, said), found="0.1.0")
+        run_install_cell(tmp_path, monkeypatch, answer=(9, stderr), installed_version="0.1.0")
     sentence = f"attncourse 0.9.0 was not installed: {why}"
     assert caught.value._render_traceback_() == [str(caught.value)] == [sentence]
 
@@ -168,33 +188,33 @@ def test_a_failed_installation_is_one_plain_sentence(tmp_path, monkeypatch, said
 def test_only_chapters_that_need_torch_say_it_is_missing(tmp_path, monkeypatch, stem):
     """As on an Intel Mac: the package comes without it, which pip is content with."""
     notebook = next((ROOT / "solutions").glob(f"[0-9]*_{stem}/*.py")).read_text("utf-8")
-    about = {"found": "0.8.0", "stem": stem, "missing": ("torch",)}
+    about = {"installed_version": "0.8.0", "stem": stem, "missing": ("torch",)}
     if re.search(r"^(import|from) torch\b", notebook, re.M):
-        with pytest.raises(Exception, match=f"there is no PyTorch for .*: {COLAB}"):
-            install(tmp_path, monkeypatch, **about)
+        with pytest.raises(Exception, match=f"there is no PyTorch for .*: {COLAB_ADVICE}"):
+            run_install_cell(tmp_path, monkeypatch, **about)
     else:
         assert stem in STEMS[:4]
-        install(tmp_path, monkeypatch, **about)
+        run_install_cell(tmp_path, monkeypatch, **about)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("version", ["99.0.0", "99.0.0.dev0"])
-def test_pip_and_git_errors_without_a_network_are_known(version):
+def test_pip_and_git_errors_without_a_network_are_explained(version):
     """The real ones, asked for a host that cannot exist."""
     cell = install_cell("https://no-such-host.invalid/owner/course", "main", version)
-    assert installed(cell).endswith(
+    assert last_line_of_install(cell).endswith(
         f"NotInstalled: attncourse {version} was not installed: {NO_NETWORK}"
     )
 
 
 @pytest.mark.slow
-def test_pips_error_for_an_unpublished_wheel_is_known():
+def test_pips_error_for_an_unpublished_wheel_is_explained():
     with ThreadingHTTPServer(("127.0.0.1", 0), EmptyServer) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{server.server_port}/owner/course"
-        said = installed(install_cell(url, "main", "99.0.0"))
+        message = last_line_of_install(install_cell(url, "main", "99.0.0"))
         server.shutdown()
-    assert said.endswith("-py3-none-any.whl does not exist. Open the course's newest notebook.")
+    assert message.endswith("-py3-none-any.whl does not exist. Open the course's newest notebook.")
 
 
 class EmptyServer(BaseHTTPRequestHandler):
@@ -207,23 +227,25 @@ class EmptyServer(BaseHTTPRequestHandler):
         pass
 
 
-def installed(cell: str) -> str:
-    """What an install cell says at last, run by a Python of its own."""
-    done = subprocess.run([sys.executable, "-c", cell], capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    return done.stderr.splitlines()[-1]
+def last_line_of_install(cell: str) -> str:
+    """Run an install cell in a process of its own; return its last line."""
+    process = subprocess.run(
+        [sys.executable, "-c", cell], capture_output=True, text=True, check=False
+    )
+    assert process.returncode == 1
+    return process.stderr.splitlines()[-1]
 
 
 # The wheel
 
 
 @pytest.mark.slow
-def test_the_wheel_holds_what_is_needed_and_no_more(tmp_path):
+def test_the_wheel_holds_only_what_is_needed(tmp_path):
     from hatchling.builders.wheel import WheelBuilder
 
     (built,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path))
-    files = {name: size for name, size in contents(Path(built)) if ".dist-info/" not in name}
-    assert Path(built).stat().st_size < MOST
+    files = {name: size for name, size in wheel_contents(Path(built)) if ".dist-info/" not in name}
+    assert Path(built).stat().st_size < MAX_WHEEL_BYTES
     assert {name.partition("/")[0] for name in files} == {"attncourse"}
     kinds = {Path(name).suffix for name in files}
     assert kinds == {".py", ".json", ".js", ".css", ".j2", ".sh", ""}
@@ -236,7 +258,7 @@ def test_the_wheel_holds_what_is_needed_and_no_more(tmp_path):
     assert "attncourse/checks/grid.py" not in files  # contributors have tools/grid.py
 
 
-def contents(wheel: Path) -> list[tuple[str, int]]:
+def wheel_contents(wheel: Path) -> list[tuple[str, int]]:
     with zipfile.ZipFile(wheel) as archive:
         return [(item.filename, item.compress_size) for item in archive.infolist()]
 
@@ -244,7 +266,7 @@ def contents(wheel: Path) -> list[tuple[str, int]]:
 # The version, in one place and everywhere
 
 
-def test_the_version_is_one_and_the_changelog_begins_with_it():
+def test_the_version_has_one_place_and_heads_the_changelog():
     """The wheel's version is read from the package, whose metadata is that of the installation."""
     assert "version" in PROJECT["dynamic"]
     assert metadata.version("attncourse") == __version__
@@ -258,8 +280,8 @@ def test_the_tag_must_be_the_version_and_stand_in_the_changelog(tmp_path):
         shutil.copy(ROOT / name, tmp_path / name)
 
     def release(tag: str) -> tuple[int, str, str]:
-        done = run_tool("release", tag, "--root", tmp_path)
-        return done.returncode, done.stdout, done.stderr
+        process = run_tool("release", tag, "--root", tmp_path)
+        return process.returncode, process.stdout, process.stderr
 
     status, notes, _ = release(f"v{__version__}")
     assert status == 0
@@ -342,7 +364,11 @@ def test_the_lowest_allowed_libraries_are_tried():
     lines = (ROOT / ".github" / "lowest.txt").read_text().splitlines()
     pinned = dict(line.split("==") for line in lines if not line.startswith("#"))
     allowed = [re.match(r"([\w-]+)>=([\d.]+)", line) for line in PROJECT["dependencies"]]
-    lowest = {found[1]: found[2] for found in allowed if found and found[1] in pinned}
+    lowest = {
+        requirement[1]: requirement[2]
+        for requirement in allowed
+        if requirement and requirement[1] in pinned
+    }
     assert lowest.keys() == pinned.keys()
     for name, version in pinned.items():
         assert f"{version}.0.0".startswith(f"{lowest[name]}."), (name, version, lowest[name])

@@ -14,15 +14,15 @@ def test_words_figure_and_steps_are_read():
     assert read_setting("cut it <heads: key=3; cut!>") == Setting(
         "cut it", "heads", ["key=3", "cut!"]
     )
-    there = read_setting("so, there <real_model/real_model: text=It is, so; a-b=1>")
-    assert there == Setting(
+    setting = read_setting("so, there <real_model/real_model: text=It is, so; a-b=1>")
+    assert setting == Setting(
         "so, there", "real_model", ["text=It is, so", "a-b=1"], "book/real_model"
     )
-    assert there.address == "real_model&text=It%20is%2C%20so&a-b=1"
+    assert setting.address == "real_model&text=It%20is%2C%20so&a-b=1"
 
 
 @pytest.mark.parametrize("text", ["words", "words <figure>", "words <figure: cut>", "<figure: a!>"])
-def test_what_is_written_otherwise_is_refused(text):
+def test_another_syntax_is_refused(text):
     with pytest.raises(ValueError, match="expected"):
         read_setting(text)
 
@@ -41,7 +41,7 @@ def paragraph(*children) -> nodes.Element:
 def test_punctuation_stays_with_the_words_before_it():
     made = paragraph("Then ", "*open it", ", or ", "*close it", "”). So ", "*on", " and ", "*off")
     words = list(made.findall(Words))
-    assert [one.get("after") for one in words] == [",", "”).", None, None]
+    assert [word.get("after") for word in words] == [",", "”).", None, None]
     texts = [str(child) for child in made.children if isinstance(child, nodes.Text)]
     assert texts == ["Then ", " or ", " So ", " and "]
 

@@ -24,7 +24,7 @@ CASES = CaseTable({"scores": "... m n"})
 ROWS = standard(CASES)
 TWO_EDGES = [(0, 1), (3, 2)]
 # Two of one row, one whose turned pair is there too, none in the first or the last row.
-SEVERAL = [(1, 2), (1, 4), (3, 0), (2, 3)]
+SEVERAL_EDGES = [(1, 2), (1, 4), (3, 0), (2, 3)]
 
 
 def cases_with_edges(edges, *rows):
@@ -137,6 +137,7 @@ def ignore_edges_outside(mask_of):
 
 
 def fill_cut_scores(number: float) -> dict[str, Any]:
+    """Return the options that put a number in place of −∞, before a plain softmax."""
     return {
         "hide": lambda scores, mask: scores.masked_fill(~mask, number),
         "normalize": lambda scores: scores.softmax(-1),
@@ -182,6 +183,7 @@ def share_evenly(choose: Callable):
 
 
 def mask_of_first_map(scores, edges):
+    """Return a mask that is False at the edges in the first map of the batch alone."""
     mask = torch.ones(scores.shape, dtype=torch.bool)
     maps = mask.reshape(-1, *scores.shape[-2:])
     for query, key in edges:
@@ -200,7 +202,7 @@ EXERCISE = exercise(
         Criterion("without these edges, the rest of each row sums to 1", 3).on(
             lambda rng: [
                 BY_HAND,
-                *cases_with_edges(SEVERAL, row("m=5 n=7"), row("m=6 n=6"))(rng),
+                *cases_with_edges(SEVERAL_EDGES, row("m=5 n=7"), row("m=6 n=6"))(rng),
                 *cases_with_edges(TWO_EDGES, row("m=4 n=5"))(rng),
             ]
         ),
@@ -214,18 +216,20 @@ EXERCISE = exercise(
             ]
         ),
         Criterion("keys that are hidden already stay hidden", 1).on(hidden_keys),
-        Criterion("batches", 1).on(cases_with_edges(SEVERAL, *ROWS.batches)),
+        Criterion("batches", 1).on(cases_with_edges(SEVERAL_EDGES, *ROWS.batches)),
         Criterion("no edge, one query or key, float32, large and small scores", 1).on(
             lambda rng: [
                 ONE_KEY,
                 *cases_with_edges([], row("m=3 n=5", note="no edge"))(rng),
                 *cases_with_edges([(0, 2)], row("m=1 n=5", note="one query"))(rng),
-                *cases_with_edges(SEVERAL, ROWS.single)(rng),
+                *cases_with_edges(SEVERAL_EDGES, ROWS.single)(rng),
                 *cases_with_edges([], *ROWS.extreme)(rng),  # cut scores never stand far above
                 once_more(BY_HAND),
             ]
         ),
-        Criterion("gradients reach the scores", 1).on(cases_with_edges(SEVERAL, *ROWS.gradients)),
+        Criterion("gradients reach the scores", 1).on(
+            cases_with_edges(SEVERAL_EDGES, *ROWS.gradients)
+        ),
         unchanged(),
     ),
     excludes=(FLOATS_ONLY,),

@@ -18,11 +18,11 @@ def gains(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
 
 
 CASES = CaseTable({"hidden": "... d", "gain": Drawn("d", gains), "table": "n_vocab d"})
-FLOATS = CaseTable({"hidden": "... d", "gain": "d", "table": "n_vocab d"})
-ROWS, EACH = standard(CASES), standard(FLOATS)
+FLOAT_CASES = CaseTable({"hidden": "... d", "gain": "d", "table": "n_vocab d"})
+ROWS, FLOAT_ROWS = standard(CASES), standard(FLOAT_CASES)
 BY_HAND = Case((tensor([[3, 4], [0, 2]]), tensor([1, 2]), tensor([[1, 0], [0, 1], [1, 1]])))
-READ = row("d=5 n_vocab=7", batch=(3,))
-FAR = {"hidden": Drawn("... d", lambda rng, shape: rng.normal(size=shape) + 5)}
+BATCH_ROW = row("d=5 n_vocab=7", batch=(3,))
+HIDDEN_FAR_FROM_0 = {"hidden": Drawn("... d", lambda rng, shape: rng.normal(size=shape) + 5)}
 
 # --- decisions and mistakes ----------------------------------------------------------------------
 
@@ -54,6 +54,7 @@ def divide_with_eps_outside(hidden, size):
 
 
 def divide_by_deviation(correction: int):
+    """Return a ``divide`` by the standard deviation, not by the root of the mean square."""
     return lambda hidden, size: (
         hidden / (hidden.var(-1, correction=correction, keepdim=True) + 1e-5).sqrt()
     )
@@ -77,23 +78,23 @@ EXERCISE = exercise(
     criteria=(
         CASES.criterion("the norm, then the table", 3).on(
             BY_HAND,
-            READ,
+            BATCH_ROW,
             row("d=5 n_vocab=11"),
             row("d=7 n_vocab=7", batch=(7,), note="as many tokens as features and words"),
-            READ.but(arguments=FAR, note="rows far from 0"),
+            BATCH_ROW.but(arguments=HIDDEN_FAR_FROM_0, note="rows far from 0"),
         ),
         CASES.criterion("batches", 1).on(*ROWS.batches),
         CASES.criterion("one feature, one word, float32, large and small entries, zeros", 1).on(
             row("d=1 n_vocab=3", batch=(2,), note="one feature"),
             row("d=4 n_vocab=1", batch=(3,), note="one word"),
-            READ.but(zero=("hidden",), note="rows of zeros"),
-            READ.but(zero=("gain",), note="a gain of 0"),
-            READ.but(zero=("table",), note="a table of zeros"),
-            READ.but(factor={"hidden": 0.003}, note="entries near eps"),
+            BATCH_ROW.but(zero=("hidden",), note="rows of zeros"),
+            BATCH_ROW.but(zero=("gain",), note="a gain of 0"),
+            BATCH_ROW.but(zero=("table",), note="a table of zeros"),
+            BATCH_ROW.but(factor={"hidden": 0.003}, note="entries near eps"),
             *ROWS.numbers,
             once_more(BY_HAND),
         ),
-        FLOATS.criterion("gradients reach all three", 1).on(*EACH.gradients),
+        FLOAT_CASES.criterion("gradients reach all three", 1).on(*FLOAT_ROWS.gradients),
         unchanged(),
     ),
     excludes=(FLOATS_ONLY,),

@@ -45,7 +45,7 @@ def patch_case(
     """Return the case that patches one vector; ``changed`` may set ``raises``, ``afterwards``."""
     raises, afterwards = changed.pop("raises", None), changed.pop("afterwards", False)
     config: dict[str, Any] = SIZES | changed
-    clean, corrupted = (ids_of(rng, config["n_vocab"], on) for _ in range(2))
+    clean, corrupted = (random_ids(rng, config["n_vocab"], on) for _ in range(2))
     config_text = ", ".join(f"{key}={value!r}" for key, value in config.items())
     return Case(
         kwargs={
@@ -62,7 +62,7 @@ def patch_case(
     )
 
 
-def ids_of(rng: Rng, n_vocab: int, shape: tuple[int, ...]) -> torch.Tensor:
+def random_ids(rng: Rng, n_vocab: int, shape: tuple[int, ...]) -> torch.Tensor:
     return torch.from_numpy(rng.integers(0, n_vocab, shape))
 
 
@@ -70,6 +70,7 @@ def ids_of(rng: Rng, n_vocab: int, shape: tuple[int, ...]) -> torch.Tensor:
 
 
 def refuse_place(model, clean, corrupted, layer, position):
+    """Raise a ``ValueError`` if layer or position does not exist; else return both."""
     if not 0 <= layer < len(model.blocks) or not 0 <= position < corrupted.shape[-1]:
         raise ValueError("there is no such layer or position")
     if clean.shape != corrupted.shape:
@@ -99,6 +100,7 @@ def patch_one_vector(x, clean, position):
 
 
 def same_vector_everywhere(x, clean, position):
+    """Return the clean run's vector at every position."""
     return clean[..., [position], :].expand(x.shape)
 
 
@@ -119,6 +121,7 @@ def patch_at(shift: Callable):
 
 
 def whole_clean_stream(x, clean, position):
+    """Return the stream of the clean run."""
     return clean
 
 
@@ -143,12 +146,14 @@ def average_both_vectors(x, clean, position):
 
 
 def vector_of_first_sequence(x, clean, position):
+    """Put the vector of the batch's first sequence into all of them."""
     x = x.clone()
     x[..., position, :] = clean.reshape(-1, *clean.shape[-2:])[0, position]
     return x
 
 
 def index_batch_not_tokens(x, clean, position):
+    """Put in the whole sequence that ``[position]`` finds in a batch."""
     x = x.clone()
     x[position] = clean[position]
     return x

@@ -56,6 +56,7 @@ def last_columns(n, n_sinks):
 
 
 def causal_sink_columns(n, n_sinks):
+    """Return the sinks' columns, under a causal mask of their own."""
     return (torch.arange(n) < n_sinks).expand(n, n).tril()
 
 
@@ -63,7 +64,7 @@ def causal_sink_columns(n, n_sinks):
 
 EXERCISE = exercise(
     circuits.sink_mask,
-    section="Chapter 19, “Much of it falls on the first token”",
+    section="Chapter 19, “Much attention falls on the first token”",
     difficulty=1,
     minutes=10,
     picture=True,

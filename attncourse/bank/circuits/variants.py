@@ -1,11 +1,11 @@
 """The chapter's exercises in other conventions."""
 
-from attncourse.bank.masking.variants import MADE
+from attncourse.bank.masking.variants import NEGATED_MASK
 from attncourse.checks.variants.conventions import forbidden
 
 VARIANTS = (
     forbidden(
-        {"sink_mask": MADE},
+        {"sink_mask": NEGATED_MASK},
         """
             True where query i may attend to key j → True where query i may not attend to key j
             Two masks, joined with `|`: the window, and the first columns below the diagonal

@@ -9,7 +9,7 @@ from attncourse import cross_attention
 from attncourse.bank.cross_attention.shared import (
     OF_BOTH_MODULES,
     OF_THE_PRODUCT,
-    PADDING,
+    PADDING_MASK,
     WEIGHTS_TRANSPOSED,
     change_weights,
     products_by_einsum,
@@ -44,7 +44,7 @@ CASES = ModuleTable(
 ROWS = standard(CASES, left_out="n_queries", d=4)
 ROW = row("n=7 d=4 n_queries=3")
 # One question to three elements.
-THREE = {"x": tensor([[1, 0, 0, 2], [0, 1, 0, 0], [1, 1, 1, 0]])}
+THREE_ELEMENTS = {"x": tensor([[1, 0, 0, 2], [0, 1, 0, 0], [1, 1, 1, 0]])}
 THREE_STATE = {
     "queries": tensor([[2, 0, 0, 1]]),
     "W_k.weight": tensor([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 2, 0, 1]]),
@@ -54,7 +54,7 @@ THREE_MASK = {"mask": torch.tensor([True, False, True])}
 
 
 def case_of_three(method: str = "", **mask):
-    return module_case("AttentionPooling", (4,), THREE_STATE, THREE | mask, method=method)
+    return module_case("AttentionPooling", (4,), THREE_STATE, THREE_ELEMENTS | mask, method=method)
 
 
 # --- decisions and mistakes ----------------------------------------------------------------------
@@ -78,6 +78,7 @@ def compose_attention_pooling(
 
 
 def zero_padding(attention, views, mask, other):
+    """Return attention to padding of zeros in place of a mask."""
     query, key, value = views
     if mask is not None:  # a token of zeros has a key and a value of zeros
         is_allowed = (mask if mask.ndim == 1 else mask.any(dim=-2)).unsqueeze(-1)
@@ -102,7 +103,7 @@ def hold_queries_as_buffer(self, layers):
     self.register_buffer("queries", queries.data)
 
 
-SQUEEZED = change_weights(lambda maps: maps.squeeze(-2))
+WEIGHTS_SQUEEZED = change_weights(lambda maps: maps.squeeze(-2))
 
 # --- the exercise --------------------------------------------------------------------------------
 
@@ -126,7 +127,7 @@ EXERCISE = exercise(
         CASES.criterion("a mask, True where attention is allowed", 2).on(
             case_of_three(**THREE_MASK),
             ROW.but(arguments={"mask": hole("n_queries n")}, note="a row for each query"),
-            row("n=7 d=4", batch=(2,), arguments=PADDING, note="padding"),
+            row("n=7 d=4", batch=(2,), arguments=PADDING_MASK, note="padding"),
             ROW.but(
                 "n=3", batch=(3,), arguments={"mask": hole("n_queries n")}, note=cases.ONE_MASK
             ),
@@ -142,7 +143,7 @@ EXERCISE = exercise(
         CASES.criterion("weights(x, mask) returns the attention map", 2).on(
             case_of_three("weights"),
             case_of_three("weights", **THREE_MASK),
-            ROW.but(batch=(2,), arguments=PADDING, method="weights", note="padding"),
+            ROW.but(batch=(2,), arguments=PADDING_MASK, method="weights", note="padding"),
             ROW.but(then={}, method="weights", note=cases.OTHER_NUMBERS),
         ),
         CASES.criterion("batches, one element", 1).on(
@@ -185,8 +186,8 @@ EXERCISE = exercise(
                 `squeeze()` every axis of length 1. Keep it: one and many are the same code.""")
             .by(answer=lambda attention, *args: mixed(attention, *args).squeeze(-2))
             .by(change_output(lambda output: output.squeeze()))
-            .by(change_output(lambda output: output.squeeze(-2)) | SQUEEZED)
-            .by(SQUEEZED),
+            .by(change_output(lambda output: output.squeeze(-2)) | WEIGHTS_SQUEEZED)
+            .by(WEIGHTS_SQUEEZED),
             mistake("""the answers do not stay apart
                 You average the answers, add them up, run them together, or keep the first alone, or
                 average the queries, or the maps of `weights`. Each query has an answer of its own:

@@ -6,7 +6,7 @@ from attncourse import cross_attention
 from attncourse.bank.cross_attention.shared import (
     OF_BOTH_MODULES,
     OF_THE_PRODUCT,
-    PADDING,
+    PADDING_MASK,
     WEIGHTS_TRANSPOSED,
     products_by_einsum,
     tokens_far_from_0,
@@ -125,7 +125,7 @@ EXERCISE = exercise(
         CASES.criterion("a mask, True where attention is allowed", 2).on(
             case_of_questions(**QUESTIONS_MASK),
             ROW.but(arguments={"mask": hole("n")}, note="a mask (n,) for all questions"),
-            ROW.but(batch=(2,), arguments=PADDING, note="padding"),
+            ROW.but(batch=(2,), arguments=PADDING_MASK, note="padding"),
             ROW.but("n=5", batch=(5,), arguments={"mask": hole("m n")}, note=cases.ONE_MASK),
             ROW.but(
                 "m=11",
@@ -136,7 +136,7 @@ EXERCISE = exercise(
         CASES.criterion("weights(x, y, mask) returns the attention map", 2).on(
             case_of_questions("weights"),
             case_of_questions("weights", **QUESTIONS_MASK),
-            ROW.but(batch=(2,), arguments=PADDING, method="weights", note="padding"),
+            ROW.but(batch=(2,), arguments=PADDING_MASK, method="weights", note="padding"),
             ROW.but(then={}, method="weights", note=cases.OTHER_NUMBERS),
         ),
         CASES.criterion("batches", 1).on(

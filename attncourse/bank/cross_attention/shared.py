@@ -16,7 +16,7 @@ def tokens_far_from_0(rng: Rng, shape: tuple[int, ...]):
     return tokens
 
 
-PADDING = {"mask": hole("... 1 n")}
+PADDING_MASK = {"mask": hole("... 1 n")}
 
 
 def change_weights(change):

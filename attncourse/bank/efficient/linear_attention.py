@@ -9,7 +9,12 @@ import torch
 from torch.nn import functional as F
 
 from attncourse import efficient
-from attncourse.bank.efficient.shared import MANY, QKV, SELF, OptionTable
+from attncourse.bank.efficient.shared import (
+    ATTENTION_SHAPES,
+    MANY_TOKENS,
+    SELF_ATTENTION_SHAPES,
+    OptionTable,
+)
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
 from attncourse.checks.writing.cases import FLOATS_ONLY, normal, once_more, row, standard
 from attncourse.checks.writing.mistakes import Between
@@ -26,12 +31,14 @@ def partly_positive(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
     return x
 
 
-CASES = OptionTable(QKV, how=partly_positive)
+CASES = OptionTable(ATTENTION_SHAPES, how=partly_positive)
 ROWS = standard(CASES)
-CAUSAL_CASES = OptionTable(SELF, how=partly_positive, extra={"causal": True}.items())
+CAUSAL_CASES = OptionTable(
+    SELF_ATTENTION_SHAPES, how=partly_positive, extra={"causal": True}.items()
+)
 CAUSAL_ROWS = standard(CAUSAL_CASES)
-LINEAR = row("m=5 n=7 d_k=2 d_v=3")
-ALONG = row("n=7 d_k=2 d_v=3")
+ROW = row("m=5 n=7 d_k=2 d_v=3")
+CAUSAL_ROW = row("n=7 d_k=2 d_v=3")
 BY_HAND = Case(
     (tensor([[0, 0], [1, 0]]), tensor([[0, 0], [2, 0], [0, 1]]), tensor([[1, 2], [4, 0], [10, 6]])),
     note="features 1, 1 and 2, 1 of the queries; 1, 1 and 3, 1 and 1, 2 of the keys",
@@ -88,6 +95,7 @@ def sums_before(x, axis):
 
 
 def sums_from_here(x, axis):
+    """Return sums of what stands at each place and behind it."""
     return x.flip(axis).cumsum(axis).flip(axis)
 
 
@@ -134,6 +142,7 @@ def softmax_attention(factor: Callable) -> Callable:
 
 
 def multiply_all_pairs(query, key, value, causal=False):
+    """Return linear attention by the whole matrix of products."""
     products = features(query) @ features(key).mT
     products = products.tril() if causal else products
     return products @ value / products.sum(-1, keepdim=True)
@@ -157,30 +166,33 @@ EXERCISE = exercise(
     criteria=(
         CASES.criterion("features of the queries with sums over the keys", 3).on(
             BY_HAND,
-            LINEAR,
-            LINEAR.but("m=7 n=5 d_k=5", note="more queries than keys"),
-            LINEAR.but("m=2 n=2", note="two and two"),
+            ROW,
+            ROW.but("m=7 n=5 d_k=5", note="more queries than keys"),
+            ROW.but("m=2 n=2", note="two and two"),
         ),
         CAUSAL_CASES.criterion("causal: each token sees those up to itself", 2).on(
             CAUSAL_BY_HAND,
-            ALONG,
-            ALONG.but("n=17 d_k=3", note="many tokens"),
-            *(one.but(note=f"{one.note}, a batch") for one in CAUSAL_ROWS.contiguous),
+            CAUSAL_ROW,
+            CAUSAL_ROW.but("n=17 d_k=3", note="many tokens"),
+            *(
+                table_row.but(note=f"{table_row.note}, a batch")
+                for table_row in CAUSAL_ROWS.contiguous
+            ),
         ),
         CASES.criterion("not causal: no tensor of m · n numbers on the way", 1).on(
-            MANY,
-            MANY.but("m=160 n=150", options={"measured": 160 * 150}),
+            MANY_TOKENS,
+            MANY_TOKENS.but("m=160 n=150", options={"measured": 160 * 150}),
         ),
         CASES.criterion("batches", 1).on(*ROWS.batches),
         Criterion("one query, one key, float32, large and small entries", 1).on(
             lambda rng: [
                 *CASES(
-                    LINEAR.but("n=1", note="one key"),
-                    LINEAR.but("m=1", note="one query"),
+                    ROW.but("n=1", note="one key"),
+                    ROW.but("m=1", note="one query"),
                     *ROWS.numbers,
                 )(rng),
                 *CAUSAL_CASES(
-                    ALONG.but("n=1", note="one token"),
+                    CAUSAL_ROW.but("n=1", note="one token"),
                     CAUSAL_ROWS.batches[2],
                     CAUSAL_ROWS.single,
                 )(rng),

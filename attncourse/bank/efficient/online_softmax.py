@@ -47,7 +47,7 @@ def rising_scores(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
 
 @dataclass(frozen=True)
 class BlockTable(CaseTable):
-    """Scores ``n_b`` wide in all, handed over in blocks: a row's option ``sizes``, 3 unless given.
+    """A table of scores ``n_b`` wide, handed over in blocks of a row's ``sizes``, or of 3.
 
     ``measured`` has the tensors watched that are made.
     """
@@ -79,7 +79,7 @@ def with_infinities(*places: tuple[int, slice]) -> dict[str, Drawn]:
 
 CASES = BlockTable({"blocks": "... m n_b"})
 ROWS = standard(CASES)
-SCORES = row("m=5 n_b=11")
+ROW = row("m=5 n_b=11")
 BY_HAND = Case(
     (tensor(np.log([[1, 2, 8, 4, 1], [5, 1, 1, 3, 9]])),),
     use=partial(callers.call_in_blocks, 2),
@@ -116,9 +116,9 @@ def compose_online_softmax(
                 maximum = torch.full_like(row_maximum(scores), begin)
                 normaliser = torch.zeros_like(maximum)
             new = raise_to(maximum, scores)
-            at = reference(new)
-            block_sum = add_up(weigh(scores, at, maximum))
-            normaliser = join(normaliser, shrink(maximum, at), block_sum)
+            subtracted = reference(new)
+            block_sum = add_up(weigh(scores, subtracted, maximum))
+            normaliser = join(normaliser, shrink(maximum, subtracted), block_sum)
             maximum = new
         return finish(returned_maximum(maximum, reference(maximum)), normaliser)
 
@@ -126,10 +126,11 @@ def compose_online_softmax(
 
 
 def add_to_normaliser(number: float) -> dict[str, Any]:
+    """Return the option that adds a number to the normaliser."""
     return {"finish": lambda maximum, normaliser: (maximum, normaliser + number)}
 
 
-LOWEST = tuple(torch.finfo(dtype).min for dtype in (torch.float32, torch.float64))
+LOWEST_NUMBERS = tuple(torch.finfo(dtype).min for dtype in (torch.float32, torch.float64))
 
 
 def join_blocks(blocks):
@@ -137,6 +138,7 @@ def join_blocks(blocks):
 
 
 def drop_short_blocks(blocks):
+    """Return the blocks without those that are shorter than the first."""
     blocks = list(blocks)
     return [block for block in blocks if block.shape[-1] >= blocks[0].shape[-1]]
 
@@ -146,6 +148,7 @@ def maximum_of_all_rows(old, scores):
 
 
 def raise_if_all_rows_rise(old, scores):
+    """Return the block's maxima only where every row's rises."""
     return row_maximum(scores) if (row_maximum(scores) > old).all() else old
 
 
@@ -159,29 +162,29 @@ EXERCISE = exercise(
     criteria=(
         CASES.criterion("largest score and normaliser, whatever the blocks", 3).on(
             BY_HAND,
-            SCORES,
-            SCORES.but(options={"sizes": 1}),
-            SCORES.but("n_b=7", options={"sizes": (4, 1, 2)}),
-            SCORES.but("n_b=6", options={"sizes": 20}, note="one block"),
+            ROW,
+            ROW.but(options={"sizes": 1}),
+            ROW.but("n_b=7", options={"sizes": (4, 1, 2)}),
+            ROW.but("n_b=6", options={"sizes": 20}, note="one block"),
         ),
         CASES.criterion("−∞ among the scores", 2).on(
-            SCORES.but(arguments=with_infinities((0, slice(0, 3))), note="a first block of −∞"),
-            SCORES.but(arguments=with_infinities((1, slice(3, 6))), note="a second block of −∞"),
-            SCORES.but(arguments=with_infinities((2, slice(8, 11))), note="a row that ends in −∞"),
-            SCORES.but(arguments=with_infinities((3, slice(None))), note="a row of −∞"),
+            ROW.but(arguments=with_infinities((0, slice(0, 3))), note="a first block of −∞"),
+            ROW.but(arguments=with_infinities((1, slice(3, 6))), note="a second block of −∞"),
+            ROW.but(arguments=with_infinities((2, slice(8, 11))), note="a row that ends in −∞"),
+            ROW.but(arguments=with_infinities((3, slice(None))), note="a row of −∞"),
         ),
         CASES.criterion("batches", 1).on(*ROWS.batches),
         CASES.criterion("float32, large and small scores", 1).on(
             *ROWS.numbers,
-            SCORES.but(factor=1e-7, cancel=True, note="very small scores"),
-            SCORES.but(factor=200.0, note="scores that exp cannot hold"),
-            SCORES.but("m=2", note="two queries"),
-            SCORES.but("m=1", note="one query"),
-            SCORES.but("m=17 n_b=5", note="many queries"),
+            ROW.but(factor=1e-7, cancel=True, note="very small scores"),
+            ROW.but(factor=200.0, note="scores that exp cannot hold"),
+            ROW.but("m=2", note="two queries"),
+            ROW.but("m=1", note="one query"),
+            ROW.but("m=17 n_b=5", note="many queries"),
             once_more(BY_HAND),
         ),
         CASES.criterion("one block at a time, never all scores together", 1).on(
-            SCORES.but("m=64 n_b=120", options={"sizes": 10, "measured": True}, factor=4.0),
+            ROW.but("m=64 n_b=120", options={"sizes": 10, "measured": True}, factor=4.0),
         ),
         unchanged(),
     ),
@@ -207,12 +210,12 @@ EXERCISE = exercise(
         mistake("""each block from its own maximum
             You subtract the block's own maximum from its scores. All that is summed has to be
             measured from one number: the larger of the running maximum and the block's.
-        """).by(weigh=lambda s, seen, old: (s - finite_maximum(row_maximum(s))).exp()),
+        """).by(weigh=lambda s, reference, old: (s - finite_maximum(row_maximum(s))).exp()),
         mistake("""from the maximum before
             You measure the new block from the maximum that was there before it. Take the larger one
             first, then both sums are measured from it.""")
-        .by(weigh=lambda s, seen, old: (s - finite_maximum(old)).exp())
-        .by(weigh=lambda s, seen, old: (s - old).exp()),
+        .by(weigh=lambda s, reference, old: (s - finite_maximum(old)).exp())
+        .by(weigh=lambda s, reference, old: (s - old).exp()),
         mistake("""−∞ − (−∞)
             Where a row has seen nothing but −∞, its maximum is −∞, and −∞ − (−∞) is NaN. Subtract 0
             there.""")
@@ -227,7 +230,12 @@ EXERCISE = exercise(
         .by(begin=0.0)
         .by_any(
             lambda number: {"begin": number},
-            (-1.0, 1.0, *(-(10.0**n) for n in (2, 3, 4, 5, 6, 9, 10, 12, 20, 30, 38)), *LOWEST),
+            (
+                -1.0,
+                1.0,
+                *(-(10.0**n) for n in (2, 3, 4, 5, 6, 9, 10, 12, 20, 30, 38)),
+                *LOWEST_NUMBERS,
+            ),
         ),
         mistake("""a number is added to the sum
             Your sum holds a number that belongs to no key. It begins at 0, and needs no guard.""")
@@ -235,9 +243,9 @@ EXERCISE = exercise(
         .by_any(add_to_normaliser, (1e-8, 1e-7, 1e-5, 1e-4, 1e-3, 1.0)),
         mistake("""no maximum subtracted
             You sum exp(s) and not exp(s − maximum): for large scores that is ∞.""")
-        .by(weigh=lambda s, seen, old: s.exp(), shrink=lambda old, new: 1.0)
+        .by(weigh=lambda s, reference, old: s.exp(), shrink=lambda old, new: 1.0)
         .by(
-            weigh=lambda s, seen, old: s.exp(),
+            weigh=lambda s, reference, old: s.exp(),
             shrink=lambda old, new: 1.0,
             finish=lambda maximum, total: (maximum, total / maximum.exp()),
         ),
@@ -290,7 +298,7 @@ EXERCISE = exercise(
         mistake("""the first block counts twice
             You start with the first block's sum and go through all blocks then, the first one too.
             Start from 0 and −∞, or go on with the second block.
-        """).by(read=lambda blocks: [*(kept := list(blocks))[:1], *kept]),
+        """).by(read=lambda blocks: [*(all_blocks := list(blocks))[:1], *all_blocks]),
         mistake("""computed in float32
             You convert the scores to float32, or keep both numbers in it. They have the dtype of
             the scores: `torch.full_like`, or `dtype=scores.dtype`.""")
@@ -305,7 +313,9 @@ EXERCISE = exercise(
             the second time there are none.""").by(join=lambda old, factor, new: 0 * new),
         mistake("""−∞ is hidden in the result
             For a row of nothing but −∞ you return 0 as its largest score. It is −∞; only where you
-            subtract it does 0 take its place.""").by(returned_maximum=lambda maximum, seen: seen),
+            subtract it does 0 take its place.""").by(
+            returned_maximum=lambda maximum, reference: reference
+        ),
         mistake("""the logarithm of the normaliser
             You return log of the sum, or the logsumexp. The sum itself is asked for.""")
         .by(finish=lambda maximum, normaliser: (maximum, normaliser.log()))

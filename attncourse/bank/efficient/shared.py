@@ -39,12 +39,12 @@ class OptionTable(CaseTable):
         return replace(case, kwargs=kwargs, note=note)
 
 
-QKV = {"query": "... m d_k", "key": "... n d_k", "value": "... n d_v"}
-SELF = {"query": "... n d_k", "key": "... n d_k", "value": "... n d_v"}
+ATTENTION_SHAPES = {"query": "... m d_k", "key": "... n d_k", "value": "... n d_v"}
+SELF_ATTENTION_SHAPES = {"query": "... n d_k", "key": "... n d_k", "value": "... n d_v"}
 
 # No tensor of this many numbers: 160 tokens, of 4 features. They take 200 kB, four times what the
 # objects take that a loop over tokens makes, and an answer that goes pair by pair ends in seconds.
-MANY = row("m=160 n=160 d_k=4 d_v=4", options={"measured": 160 * 160}, note="160 tokens")
+MANY_TOKENS = row("m=160 n=160 d_k=4 d_v=4", options={"measured": 160 * 160}, note="160 tokens")
 
 
 def row_maximum(scores):
@@ -61,11 +61,12 @@ def finite_maximum(maximum):
 
 
 def shrink_factor(old, new):
+    """Return the factor by which sums shrink when the maximum rises."""
     return (old - new).exp()
 
 
-def exponentials(scores, seen, old):
-    return (scores - seen).exp()
+def exponentials(scores, reference, old):
+    return (scores - reference).exp()
 
 
 def maximum_of_block(old, scores):

@@ -9,9 +9,9 @@ import torch
 
 from attncourse import efficient
 from attncourse.bank.efficient.shared import (
-    MANY,
+    ATTENTION_SHAPES,
+    MANY_TOKENS,
     MAXIMUM_OF_FIRST_BLOCK,
-    QKV,
     SCALE_MISTAKES,
     OptionTable,
     exponentials,
@@ -39,10 +39,10 @@ from attncourse.checks.writing.recipes import made, mistake
 
 # --- cases ---------------------------------------------------------------------------------------
 
-CASES = OptionTable(QKV, extra={"block": 3}.items())
+CASES = OptionTable(ATTENTION_SHAPES, extra={"block": 3}.items())
 ROWS = standard(CASES, d_k=4)
-TILES = row("m=5 n=7 d_k=4 d_v=3")
-TWO = row("m=6 n=6 d_k=4 d_v=3", options={"block": 2})
+ROW = row("m=5 n=7 d_k=4 d_v=3")
+BLOCKS_OF_TWO = row("m=6 n=6 d_k=4 d_v=3", options={"block": 2})
 BY_HAND = Case(
     (
         tensor([[2, 0, 0, 0], [0, 2, 0, 0]]),
@@ -52,7 +52,7 @@ BY_HAND = Case(
     {"block": 2},
     note="d_k = 4, so that √d_k = 2; blocks of 2 and 1 keys",
 )
-FAR_BELOW = Case(
+SCORES_FAR_BELOW_0 = Case(
     (
         tensor([[-600.0] * 4, [-900.0] * 4]),
         tensor([[1.0, 1.0, 1.0, 1.01], [1.0, 1.0, 1.01, 1.0], [1.0, 1.0, 0.99, 1.0]]),
@@ -61,8 +61,8 @@ FAR_BELOW = Case(
     {"block": 1},
     note="scores around −1000",
 )
-FAR_BELOW_MASKED = Case(
-    (100 * FAR_BELOW.args[0], *FAR_BELOW.args[1:]),
+MASKED_FAR_BELOW_0 = Case(
+    (100 * SCORES_FAR_BELOW_0.args[0], *SCORES_FAR_BELOW_0.args[1:]),
     {"mask": torch.tensor([[True, False, True], [False, True, True]]), "block": 2},
     note="scores around −100000, with a mask",
 )
@@ -75,7 +75,7 @@ def far_keys(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
     return np.broadcast_to(np.abs(i + j - 0.9) < 0.35, shape).copy() | (j == j[-1]) & (i < 0.5)
 
 
-FAR = {"mask": Drawn("m n", far_keys)}
+MASK_OF_FAR_KEYS = {"mask": Drawn("m n", far_keys)}
 
 # --- decisions and mistakes ----------------------------------------------------------------------
 
@@ -131,8 +131,8 @@ def compose_tiled_attention(
                 if mask is not None:
                     scores = hide(scores, tile(mask, rows, columns))
                 new = raise_to(maximum, scores)
-                at = reference(new)
-                weights, shrinkage = weigh(scores, at, maximum), shrink(maximum, at)
+                subtracted = reference(new)
+                weights, shrinkage = weigh(scores, subtracted, maximum), shrink(maximum, subtracted)
                 normaliser = keep_normaliser(normaliser, shrinkage) + add_up(weights)
                 total = keep_total(total, shrinkage) + weights @ take(value, columns)
                 total, maximum = each(total, normaliser), new
@@ -143,12 +143,14 @@ def compose_tiled_attention(
 
 
 def write_into_query(outputs, query):
+    """Return the outputs in a tensor of the query's shape and dtype."""
     out = torch.zeros_like(query)
     out += torch.cat(outputs, -2)
     return out
 
 
 def slice_from_0(part: slice) -> slice:
+    """Return a slice of the part's length that begins at 0."""
     return slice(0, part.stop - part.start)
 
 
@@ -160,11 +162,12 @@ def maximum_of_tile(old, scores):
     return torch.maximum(old, scores.amax((-1, -2), keepdim=True).expand_as(old))
 
 
-def softmax_of_block(scores, seen, old):
+def softmax_of_block(scores, reference, old):
+    """Return each block's own softmax in place of exponentials."""
     return scores.softmax(-1)
 
 
-def softmax_of_block_or_0(scores, seen, old):
+def softmax_of_block_or_0(scores, reference, old):
     return scores.softmax(-1).nan_to_num(0.0)
 
 
@@ -188,42 +191,42 @@ EXERCISE = exercise(
     criteria=(
         CASES.criterion("softmax(QKᵀ/√d_k) V, whatever the block", 3).on(
             BY_HAND,
-            TWO,
-            TWO.but("d_k=16", options={"block": 1}),
-            TWO.but(options={"block": 6}, note="one tile"),
-            TILES.but("m=7 n=5", options={"block": 20}, note="a block longer than both"),
-            TILES.but("d_v=9", options={"block": 128}),
+            BLOCKS_OF_TWO,
+            BLOCKS_OF_TWO.but("d_k=16", options={"block": 1}),
+            BLOCKS_OF_TWO.but(options={"block": 6}, note="one tile"),
+            ROW.but("m=7 n=5", options={"block": 20}, note="a block longer than both"),
+            ROW.but("d_v=9", options={"block": 128}),
         ),
         CASES.criterion("last blocks may be shorter", 2).on(
-            TILES,
-            TILES.but("m=6", note="of the keys"),
-            TILES.but("n=6", note="of the queries"),
-            TILES.but("m=11 n=13", options={"block": 4}),
+            ROW,
+            ROW.but("m=6", note="of the keys"),
+            ROW.but("n=6", note="of the queries"),
+            ROW.but("m=11 n=13", options={"block": 4}),
         ),
         CASES.criterion("a mask, also where a tile has no key for a query", 2).on(
-            TWO.but("m=8 n=8", arguments=FAR),
-            TILES.but("m=8 n=8", arguments=FAR),
-            TILES.but(arguments={"mask": hole("m n")}),
-            TILES.but(batch=(2,), arguments={"mask": hole("m n")}, note="one mask for a batch"),
-            TILES.but(batch=(5,), arguments={"mask": hole("m n")}, note=ONE_MASK),
-            TILES.but(batch=(2,), arguments={"mask": hole("... m n")}, note="a batch of masks"),
+            BLOCKS_OF_TWO.but("m=8 n=8", arguments=MASK_OF_FAR_KEYS),
+            ROW.but("m=8 n=8", arguments=MASK_OF_FAR_KEYS),
+            ROW.but(arguments={"mask": hole("m n")}),
+            ROW.but(batch=(2,), arguments={"mask": hole("m n")}, note="one mask for a batch"),
+            ROW.but(batch=(5,), arguments={"mask": hole("m n")}, note=ONE_MASK),
+            ROW.but(batch=(2,), arguments={"mask": hole("... m n")}, note="a batch of masks"),
         ),
         CASES.criterion("no tensor of m · n numbers on the way", 3).on(
-            MANY.but(options={**MANY.options, "block": 24}),
-            MANY.but("m=160 n=150", options={"measured": 160 * 150, "block": 20}),
+            MANY_TOKENS.but(options={**MANY_TOKENS.options, "block": 24}),
+            MANY_TOKENS.but("m=160 n=150", options={"measured": 160 * 150, "block": 20}),
         ),
         CASES.criterion("batches", 1).on(*ROWS.batches),
         CASES.criterion("one key; float32, large, small and distant scores", 1).on(
-            TILES.but("n=1", note="one key"),
+            ROW.but("n=1", note="one key"),
             *ROWS.numbers,
-            FAR_BELOW,
-            FAR_BELOW_MASKED,
-            TILES.but(factor=500.0, note="scores that exp cannot hold"),
+            SCORES_FAR_BELOW_0,
+            MASKED_FAR_BELOW_0,
+            ROW.but(factor=500.0, note="scores that exp cannot hold"),
             once_more(BY_HAND),
         ),
         CASES.criterion("gradients reach query, key and value", 2).on(
             *ROWS.gradients,
-            TILES.but("m=8 n=8", arguments=FAR, use=CASES.each_gradient),
+            ROW.but("m=8 n=8", arguments=MASK_OF_FAR_KEYS, use=CASES.each_gradient),
         ),
         unchanged(),
     ),
@@ -285,7 +288,7 @@ EXERCISE = exercise(
         mistake("""each tile from its own maximum
             You subtract the tile's own maximum. All that is summed for a row has to be measured
             from one number, the running maximum.
-        """).by(weigh=lambda s, seen, old: (s - finite_maximum(row_maximum(s))).exp()),
+        """).by(weigh=lambda s, reference, old: (s - finite_maximum(row_maximum(s))).exp()),
         mistake("""the maximum begins at a number
             Your running maximum starts at a number. For scores far below that every exp is 0, and
             0/0 is NaN. Start at −∞.""")
@@ -302,7 +305,7 @@ EXERCISE = exercise(
         mistake("""the new tile is rescaled, not the sums
             You multiply what the new tile adds by exp(old maximum − new maximum). It is measured
             from the new maximum already: both sums from before have to shrink.""").by(
-            weigh=lambda s, seen, old: (s - seen).exp() * shrink_factor(old, seen),
+            weigh=lambda s, reference, old: (s - reference).exp() * shrink_factor(old, reference),
             shrink=lambda old, new: 1.0,
         ),
         mistake("""no maximum subtracted

@@ -5,7 +5,12 @@ from functools import partial
 import torch
 
 from attncourse import efficient
-from attncourse.bank.efficient.shared import MANY, SCALE_MISTAKES, SELF, OptionTable
+from attncourse.bank.efficient.shared import (
+    MANY_TOKENS,
+    SCALE_MISTAKES,
+    SELF_ATTENTION_SHAPES,
+    OptionTable,
+)
 from attncourse.checks.exercise import Case, composition, exercise, unchanged
 from attncourse.checks.writing import mistakes
 from attncourse.checks.writing.cases import FLOATS_ONLY, once_more, row, standard
@@ -16,9 +21,9 @@ from attncourse.checks.writing.recipes import made, mistake
 
 # --- cases ---------------------------------------------------------------------------------------
 
-CASES = OptionTable(SELF, extra={"width": 3}.items())
+CASES = OptionTable(SELF_ATTENTION_SHAPES, extra={"width": 3}.items())
 ROWS = standard(CASES, d_k=4)
-NEAR = row("n=11 d_k=4 d_v=3")
+ROW = row("n=11 d_k=4 d_v=3")
 BY_HAND = Case(
     (
         tensor([[0, 0, 0, 0]] * 4),
@@ -113,27 +118,27 @@ EXERCISE = exercise(
     criteria=(
         CASES.criterion("each token and its neighbours, width in all", 3).on(
             BY_HAND,
-            NEAR,
-            NEAR.but(options={"width": 5}),
-            NEAR.but("d_k=16 n=13", options={"width": 7}),
+            ROW,
+            ROW.but(options={"width": 5}),
+            ROW.but("d_k=16 n=13", options={"width": 7}),
         ),
         CASES.criterion("cut off at the ends", 2).on(
-            NEAR.but("n=3"),
-            NEAR.but("n=5", options={"width": 5}),
-            NEAR.but("n=5", options={"width": 13}, note="wider than the sequence"),
+            ROW.but("n=3"),
+            ROW.but("n=5", options={"width": 5}),
+            ROW.but("n=5", options={"width": 13}, note="wider than the sequence"),
         ),
         CASES.criterion("no tensor of n · n numbers on the way", 2).on(
-            MANY.but(options={**MANY.options, "width": 5}),
-            MANY.but("n=150", options={"measured": 150 * 150, "width": 3}),
+            MANY_TOKENS.but(options={**MANY_TOKENS.options, "width": 5}),
+            MANY_TOKENS.but("n=150", options={"measured": 150 * 150, "width": 3}),
         ),
         CASES.criterion("batches", 1).on(
-            *ROWS.batches, NEAR.but("n=2", batch=(3,), note="two tokens")
+            *ROWS.batches, ROW.but("n=2", batch=(3,), note="two tokens")
         ),
         CASES.criterion("width 1, one token; float32, large and small scores", 1).on(
-            NEAR.but(options={"width": 1}, note="each token sees itself alone"),
-            NEAR.but("n=1", options={"width": 3}, note="one token"),
+            ROW.but(options={"width": 1}, note="each token sees itself alone"),
+            ROW.but("n=1", options={"width": 3}, note="one token"),
             *ROWS.numbers,
-            NEAR.but(factor=500.0, note="scores that exp cannot hold"),
+            ROW.but(factor=500.0, note="scores that exp cannot hold"),
             once_more(BY_HAND),
         ),
         CASES.criterion("gradients reach query, key and value", 1).on(*ROWS.gradients),

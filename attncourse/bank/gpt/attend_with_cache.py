@@ -57,9 +57,9 @@ def gradients_of(*names: str) -> Callable:
 
 CASES = CacheTable()
 ROWS = standard(CASES, d_k=4)
-NEW = row("m=3 d_k=4 d_v=5")
-ONE_NEW = row("m=1 c=6 d_k=4 d_v=3", note="one new token, six before")
-SEVERAL = row("m=3 c=5 d_k=4 d_v=7", note="three new tokens, five before")
+NEW_TOKENS = row("m=3 d_k=4 d_v=5")
+ONE_NEW_TOKEN = row("m=1 c=6 d_k=4 d_v=3", note="one new token, six before")
+THREE_NEW_TOKENS = row("m=3 c=5 d_k=4 d_v=7", note="three new tokens, five before")
 BY_HAND = Case(
     (tensor([[0, 0]]), tensor([[1, 0]]), tensor([[9, 2]])),
     {"cache": (tensor([[0, 1], [5, 5]]), tensor([[3, 1], [0, 6]]))},
@@ -136,17 +136,17 @@ EXERCISE = exercise(
     criteria=(
         CASES.criterion("one new token looks at all before it", 2).on(
             BY_HAND,
-            ONE_NEW,
-            ONE_NEW.but("d_k=16", note="queries and keys of 16 features"),
-            ONE_NEW.but(batch=(2,)),
+            ONE_NEW_TOKEN,
+            ONE_NEW_TOKEN.but("d_k=16", note="queries and keys of 16 features"),
+            ONE_NEW_TOKEN.but(batch=(2,)),
         ),
         CASES.criterion("several new tokens look back, not ahead", 3).on(
-            SEVERAL,
-            SEVERAL.but("m=5 c=3", note="more new ones than old"),
-            SEVERAL.but("d_k=64", note="queries and keys of 64 features"),
-            SEVERAL.but("m=4 c=4", batch=(3,), note="as many new as old"),
-            NEW.but("m=5", note="no cache"),
-            NEW.but("m=5", batch=(2,), note="no cache"),
+            THREE_NEW_TOKENS,
+            THREE_NEW_TOKENS.but("m=5 c=3", note="more new ones than old"),
+            THREE_NEW_TOKENS.but("d_k=64", note="queries and keys of 64 features"),
+            THREE_NEW_TOKENS.but("m=4 c=4", batch=(3,), note="as many new as old"),
+            NEW_TOKENS.but("m=5", note="no cache"),
+            NEW_TOKENS.but("m=5", batch=(2,), note="no cache"),
         ),
         Criterion("in pieces, the same as all at once", 2).on(
             lambda rng: [
@@ -158,11 +158,11 @@ EXERCISE = exercise(
         CASES.criterion("batches, few tokens and many", 1).on(
             *ROWS.batches,
             *(table_row.but("c=3") for table_row in ROWS.batches),
-            NEW.but("m=1", batch=(2,), note="one token"),
-            ONE_NEW.but("c=1", note="one token before"),
-            NEW.but("m=2", batch=(3,), note="two tokens"),
-            NEW.but("m=4 d_k=4 d_v=4 c=4", batch=(4,), note="every axis of length 4"),
-            NEW.but("m=5 d_k=4 d_v=5", batch=(5,)),
+            NEW_TOKENS.but("m=1", batch=(2,), note="one token"),
+            ONE_NEW_TOKEN.but("c=1", note="one token before"),
+            NEW_TOKENS.but("m=2", batch=(3,), note="two tokens"),
+            NEW_TOKENS.but("m=4 d_k=4 d_v=4 c=4", batch=(4,), note="every axis of length 4"),
+            NEW_TOKENS.but("m=5 d_k=4 d_v=5", batch=(5,)),
         ),
         CASES.criterion("float32 and large queries", 1).on(
             *ROWS.numbers,
@@ -171,7 +171,9 @@ EXERCISE = exercise(
         ),
         CASES.criterion("gradients reach all, the cache too", 1).on(
             *ROWS.gradients,
-            SEVERAL.but(batch=(2,), use=gradients_of(*EVERY_GRADIENT), note="a batch of 2"),
+            THREE_NEW_TOKENS.but(
+                batch=(2,), use=gradients_of(*EVERY_GRADIENT), note="a batch of 2"
+            ),
         ),
         unchanged(),
     ),

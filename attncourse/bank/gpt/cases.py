@@ -53,6 +53,6 @@ class FilteredTable(CaseTable):
 
 FILTER_CASES = FilteredTable()
 FILTER_ROWS = standard(FILTER_CASES)
-SEVEN = row("n_vocab=7")
-ROWS = SEVEN.but(batch=(5,), note="five rows")
-SHARES = tensor(np.log([0.1, 0.5, 0.15, 0.25]))  # by hand: likeliest are 1, 3, 2, 0
+SEVEN_TOKENS = row("n_vocab=7")
+ROWS = SEVEN_TOKENS.but(batch=(5,), note="five rows")
+LOGITS_BY_HAND = tensor(np.log([0.1, 0.5, 0.15, 0.25]))  # by hand: likeliest are 1, 3, 2, 0

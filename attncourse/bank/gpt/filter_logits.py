@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional as F
 
 from attncourse import gpt
-from attncourse.bank.gpt.cases import FILTER_CASES, FILTER_ROWS, ROWS, SEVEN, SHARES
+from attncourse.bank.gpt.cases import FILTER_CASES, FILTER_ROWS, LOGITS_BY_HAND, ROWS, SEVEN_TOKENS
 from attncourse.checks.exercise import Case, composition, exercise, unchanged
 from attncourse.checks.writing.cases import FLOATS_ONLY, once_more
 from attncourse.checks.writing.mistakes import Between
@@ -17,12 +17,14 @@ from attncourse.checks.writing.recipes import made, mistake
 
 # --- cases ---------------------------------------------------------------------------------------
 
-K3, P, BOTH = {"top_k": 3}, {"top_p": True}, {"top_k": 4, "top_p": True}
+TOP_3, TOP_P, TOP_4_AND_P = {"top_k": 3}, {"top_p": True}, {"top_k": 4, "top_p": True}
 STEEP_AND_FLAT = tensor(np.log([[0.25, 0.72, 0.01, 0.02], [0.3, 0.2, 0.27, 0.23]]))
-TIES = tensor([[1, 2, 0, 2, 2], [3, 1, 1, 1, 0]])
-HOLES = tensor([[0.0, -math.inf, 1.0, 2.0, -math.inf], [1.5, 0.5, -math.inf, -1.0, 3.0]])
+TIED_LOGITS = tensor([[1, 2, 0, 2, 2], [3, 1, 1, 1, 0]])
+LOGITS_WITH_HOLES = tensor(
+    [[0.0, -math.inf, 1.0, 2.0, -math.inf], [1.5, 0.5, -math.inf, -1.0, 3.0]]
+)
 
-TOP_TWO = Case((SHARES,), {"top_k": 2}, note="shares 0.1, 0.5, 0.15, 0.25")
+TOP_TWO = Case((LOGITS_BY_HAND,), {"top_k": 2}, note="shares 0.1, 0.5, 0.15, 0.25")
 
 # --- decisions and mistakes ----------------------------------------------------------------------
 
@@ -41,6 +43,7 @@ def shares_before_p(likely, p):
 
 
 def keep_first_and_shift(likely, p):
+    """Return which shares to keep when the first is never tested and the rest lag by one."""
     dropped = likely.cumsum(-1) >= p
     return ~torch.cat([dropped[..., :1], dropped[..., :-1]], -1)
 
@@ -91,6 +94,7 @@ def last_of_equal_first(logits):
 
 
 def at_least_the_kth(logits, rank, k):
+    """Return which logits reach the k-th, ties included."""
     return logits >= logits.topk(k, -1).values[..., -1:]
 
 
@@ -118,46 +122,46 @@ EXERCISE = exercise(
     criteria=(
         FILTER_CASES.criterion("top-k keeps the k likeliest, −∞ elsewhere", 2).on(
             TOP_TWO,
-            SEVEN.but(arguments=K3),
-            ROWS.but(arguments=K3),
-            Case((TIES,), {"top_k": 2}, note="ties: the lower id stays"),
-            Case((TIES,), {"top_k": 3}, note="ties: the lower id stays"),
+            SEVEN_TOKENS.but(arguments=TOP_3),
+            ROWS.but(arguments=TOP_3),
+            Case((TIED_LOGITS,), {"top_k": 2}, note="ties: the lower id stays"),
+            Case((TIED_LOGITS,), {"top_k": 3}, note="ties: the lower id stays"),
         ),
         FILTER_CASES.criterion("top-p keeps the smallest set that reaches p", 3).on(
-            Case((SHARES,), {"top_p": 0.6}, note="shares 0.1, 0.5, 0.15, 0.25"),
-            Case((SHARES,), {"top_p": 0.4}, note="the likeliest alone has 0.5"),
-            SEVEN.but(arguments=P),
-            ROWS.but(arguments=P),
-            ROWS.but("n_vocab=13", arguments=P),
+            Case((LOGITS_BY_HAND,), {"top_p": 0.6}, note="shares 0.1, 0.5, 0.15, 0.25"),
+            Case((LOGITS_BY_HAND,), {"top_p": 0.4}, note="the likeliest alone has 0.5"),
+            SEVEN_TOKENS.but(arguments=TOP_P),
+            ROWS.but(arguments=TOP_P),
+            ROWS.but("n_vocab=13", arguments=TOP_P),
         ),
         FILTER_CASES.criterion("both: p is measured on what k left", 2).on(
-            Case((SHARES,), {"top_k": 2, "top_p": 0.66}, note="of the two, 2/3 and 1/3"),
-            SEVEN.but(arguments=BOTH),
-            ROWS.but("n_vocab=11", arguments=BOTH),
+            Case((LOGITS_BY_HAND,), {"top_k": 2, "top_p": 0.66}, note="of the two, 2/3 and 1/3"),
+            SEVEN_TOKENS.but(arguments=TOP_4_AND_P),
+            ROWS.but("n_vocab=11", arguments=TOP_4_AND_P),
         ),
         FILTER_CASES.criterion("one token or all; what is −∞ stays so", 1).on(
-            SEVEN,
-            SEVEN.but(arguments={"top_k": 1}, note="one token"),
-            SEVEN.but(arguments={"top_k": 7}, note="all tokens"),
-            SEVEN.but(arguments={"top_p": 1.0}, note="all tokens"),
-            SEVEN.but(arguments={"top_p": 1e-6}, note="one token always stays"),
-            Case((HOLES,), {"top_k": 2}, note="some are −∞"),
-            Case((HOLES,), {"top_p": 0.8}, note="some are −∞"),
-            Case((HOLES,), {"top_k": 4}, note="some are −∞"),
+            SEVEN_TOKENS,
+            SEVEN_TOKENS.but(arguments={"top_k": 1}, note="one token"),
+            SEVEN_TOKENS.but(arguments={"top_k": 7}, note="all tokens"),
+            SEVEN_TOKENS.but(arguments={"top_p": 1.0}, note="all tokens"),
+            SEVEN_TOKENS.but(arguments={"top_p": 1e-6}, note="one token always stays"),
+            Case((LOGITS_WITH_HOLES,), {"top_k": 2}, note="some are −∞"),
+            Case((LOGITS_WITH_HOLES,), {"top_p": 0.8}, note="some are −∞"),
+            Case((LOGITS_WITH_HOLES,), {"top_k": 4}, note="some are −∞"),
         ),
         FILTER_CASES.criterion("batches", 1).on(
-            *(table_row.but(arguments=P) for table_row in FILTER_ROWS.batches),
+            *(table_row.but(arguments=TOP_P) for table_row in FILTER_ROWS.batches),
             Case((STEEP_AND_FLAT,), {"top_p": 0.7}, note="one row is steep, one is flat"),
-            *(table_row.but(arguments=K3) for table_row in FILTER_ROWS.batches[:3]),
+            *(table_row.but(arguments=TOP_3) for table_row in FILTER_ROWS.batches[:3]),
         ),
         FILTER_CASES.criterion("float32, large and small logits", 1).on(
             *(table_row.but(arguments={"top_p": 0.7}) for table_row in FILTER_ROWS.numbers),
-            FILTER_ROWS.single.but(arguments=K3),
+            FILTER_ROWS.single.but(arguments=TOP_3),
             once_more(TOP_TWO),
         ),
         FILTER_CASES.criterion("gradients reach what is kept", 1).on(
-            *(table_row.but("n_vocab=13", arguments=K3) for table_row in FILTER_ROWS.gradients),
-            *(table_row.but("n_vocab=13", arguments=P) for table_row in FILTER_ROWS.gradients),
+            *(table_row.but("n_vocab=13", arguments=TOP_3) for table_row in FILTER_ROWS.gradients),
+            *(table_row.but("n_vocab=13", arguments=TOP_P) for table_row in FILTER_ROWS.gradients),
         ),
         unchanged(),
     ),

@@ -55,7 +55,7 @@ BY_HAND = Case(
     use=callers.call_on_model,
     shown="generate(model, ids, 3), model.max_length = 4",
 )
-PROMPT = row("n=3 n_new=3")
+PROMPT_ROW = row("n=3 n_new=3")
 CHOOSE_LEAST = {"choose": "the least likely"}
 CHOOSE_SECOND = {"choose": "the second most likely"}
 CHOOSE_COUNT = {"choose": "how many are above 0"}
@@ -120,7 +120,7 @@ EXERCISE = exercise(
     criteria=(
         CASES.criterion("appends the likeliest token, n_new times", 2).on(
             BY_HAND,
-            PROMPT,
+            PROMPT_ROW,
             row("n=2 n_new=4"),
             row("n=3 n_new=3"),
         ),
@@ -131,24 +131,26 @@ EXERCISE = exercise(
             row("n=3 n_new=19", batch=(2,), note="a long text"),
         ),
         CASES.criterion("choose decides, by the logits", 2).on(
-            PROMPT.but(options=CHOOSE_LEAST),
-            PROMPT.but(options=CHOOSE_COUNT),
-            PROMPT.but("n_new=9", options=CHOOSE_SECOND),
-            PROMPT.but("n_new=5", batch=(3,), options=CHOOSE_COUNT, note="a batch of 3"),
+            PROMPT_ROW.but(options=CHOOSE_LEAST),
+            PROMPT_ROW.but(options=CHOOSE_COUNT),
+            PROMPT_ROW.but("n_new=9", options=CHOOSE_SECOND),
+            PROMPT_ROW.but("n_new=5", batch=(3,), options=CHOOSE_COUNT, note="a batch of 3"),
         ),
         CASES.criterion("batches, a prompt of one token, one new token or none", 1).on(
             row("n=1 n_new=4", note="a prompt of one token"),
             row("n=4 n_new=0", note="nothing new"),
             row("n=2 n_new=1", note="one new token"),
-            PROMPT.but(batch=(2,), note="a batch of 2"),
-            PROMPT.but("n=2 n_new=3", batch=(2,), note="as many sequences as tokens"),
-            PROMPT.but("n=3 n_new=2", batch=(5,), note="as many sequences as tokens at the end"),
-            PROMPT.but("n=3 n_new=0", batch=(3,), note="nothing new"),
-            PROMPT.but(batch=(2,), turned=True, note="not contiguous in memory"),
-            PROMPT.but(batch=(2, 3), note="two batch axes"),
-            PROMPT.but(batch=(2, 3), turned=True, note="two batch axes, not contiguous"),
-            PROMPT.but(batch=(2, 1, 3), note="three batch axes"),
-            PROMPT.but(batch=(2, 4, 3), turned=True, note="three batch axes, not contiguous"),
+            PROMPT_ROW.but(batch=(2,), note="a batch of 2"),
+            PROMPT_ROW.but("n=2 n_new=3", batch=(2,), note="as many sequences as tokens"),
+            PROMPT_ROW.but(
+                "n=3 n_new=2", batch=(5,), note="as many sequences as tokens at the end"
+            ),
+            PROMPT_ROW.but("n=3 n_new=0", batch=(3,), note="nothing new"),
+            PROMPT_ROW.but(batch=(2,), turned=True, note="not contiguous in memory"),
+            PROMPT_ROW.but(batch=(2, 3), note="two batch axes"),
+            PROMPT_ROW.but(batch=(2, 3), turned=True, note="two batch axes, not contiguous"),
+            PROMPT_ROW.but(batch=(2, 1, 3), note="three batch axes"),
+            PROMPT_ROW.but(batch=(2, 4, 3), turned=True, note="three batch axes, not contiguous"),
             once_more(BY_HAND),
         ),
         unchanged(),

@@ -25,12 +25,12 @@ from attncourse.checks.writing.recipes import made, mistake
 
 # --- cases ---------------------------------------------------------------------------------------
 
-UNLIKELY = -3.0  # what is added to a target's logit
+UNLIKELY_LOGIT = -3.0  # what is added to a target's logit
 
 
 @dataclass(frozen=True)
 class LossTable(CaseTable):
-    """Logits and the ids they are judged by. A row's option ``pad`` is the padding_id.
+    """A table of logits and the ids they are judged by. A row's option ``pad`` is the padding_id.
 
     With it the ends of the sequences are padding, of different lengths, and the id stands inside,
     too. Without it the first and the last word of the vocabulary are among the targets.
@@ -56,7 +56,7 @@ class LossTable(CaseTable):
         if row.turned:
             ids = torch.from_numpy(np.asfortranarray(ids.numpy()))
         target_ids = ids[..., 1:, None]  # unlikely, so that a guard of 1e-10 shows in every draw
-        offsets = case.args[0].new_full(target_ids.shape, UNLIKELY)
+        offsets = case.args[0].new_full(target_ids.shape, UNLIKELY_LOGIT)
         case.args[0][..., :-1, :].scatter_add_(-1, target_ids, offsets)
         padding_argument = {} if pad is None else {"padding_id": pad}
         return replace(case, args=(*case.args, ids), kwargs={**case.kwargs, **padding_argument})
@@ -64,7 +64,7 @@ class LossTable(CaseTable):
 
 CASES = LossTable()
 ROWS = standard(CASES)
-LOSS = row("n=5 n_vocab=7")
+ROW = row("n=5 n_vocab=7")
 BY_HAND = Case(
     (
         tensor(np.log([[0.5, 0.25, 0.25], [0.1, 0.1, 0.8], [0.2, 0.3, 0.5]])),
@@ -72,8 +72,8 @@ BY_HAND = Case(
     ),
     note="the shares of what came are 1/4 and 0.8",
 )
-PADDED = LOSS.but("n=11", batch=(3,), options={"pad": 3}, note="3 pads, lengths differ")
-FIRST_PADS = LOSS.but("n=11", batch=(3,), options={"pad": 0}, note="0 pads")
+PADDED_ROW = ROW.but("n=11", batch=(3,), options={"pad": 3}, note="3 pads, lengths differ")
+ROW_PADDED_WITH_0 = ROW.but("n=11", batch=(3,), options={"pad": 0}, note="0 pads")
 
 # --- decisions and mistakes ----------------------------------------------------------------------
 
@@ -122,16 +122,19 @@ def mean_of_sequence_means(surprise, counts):
 
 
 def guarded_log(number: float) -> dict[str, Any]:
+    """Return the option that adds a number inside the logarithm."""
     return {"surprise": lambda g, t: surprises_at((g.softmax(-1) + number).log(), t)}
 
 
 def cross_entropy_unflattened(guesses, targets):
+    """Return ``cross_entropy`` of logits whose classes do not stand on axis 1."""
     if guesses.ndim > 2:
         return F.cross_entropy(guesses, targets.long(), reduction="none")
     return surprises_of_logits(guesses, targets)
 
 
 def refuse_other_batch_axes(guesses, targets):
+    """Return the surprises of logits with exactly one batch axis."""
     _b, _n, _v = guesses.shape
     return surprises_of_logits(guesses, targets)
 
@@ -146,29 +149,29 @@ EXERCISE = exercise(
     criteria=(
         CASES.criterion("the mean of −log p(next token)", 3).on(
             BY_HAND,
-            LOSS,
-            LOSS.but("n=2 n_vocab=5", note="one guess"),
-            LOSS.but("n=7 n_vocab=7", note="as many tokens as words"),
+            ROW,
+            ROW.but("n=2 n_vocab=5", note="one guess"),
+            ROW.but("n=7 n_vocab=7", note="as many tokens as words"),
         ),
         CASES.criterion("padding does not count", 2).on(
-            PADDED,
-            FIRST_PADS,
-            LOSS.but(options={"pad": 5}, batch=(2,), note="5 pads"),
+            PADDED_ROW,
+            ROW_PADDED_WITH_0,
+            ROW.but(options={"pad": 5}, batch=(2,), note="5 pads"),
         ),
         CASES.criterion("0 where there is nothing to guess", 1).on(
-            LOSS.but(batch=(2,), options={"pad": 4, "all": True}, note="nothing but padding"),
-            LOSS.but("n=1", note="one token"),
-            LOSS.but("n=1", batch=(3,), options={"pad": 4}, note="one token each"),
+            ROW.but(batch=(2,), options={"pad": 4, "all": True}, note="nothing but padding"),
+            ROW.but("n=1", note="one token"),
+            ROW.but("n=1", batch=(3,), options={"pad": 4}, note="one token each"),
         ),
         CASES.criterion("batches", 1).on(
             *ROWS.batches,
-            LOSS.but("n=3 n_vocab=5", batch=(3,), note="as many sequences as tokens"),
-            LOSS.but("n=3 n_vocab=5", batch=(5,), note="as many sequences as words"),
+            ROW.but("n=3 n_vocab=5", batch=(3,), note="as many sequences as tokens"),
+            ROW.but("n=3 n_vocab=5", batch=(5,), note="as many sequences as words"),
         ),
         CASES.criterion("float32 and large logits", 1).on(*ROWS.numbers, once_more(BY_HAND)),
         CASES.criterion("gradients reach the logits", 1).on(
             *ROWS.gradients,
-            replace(PADDED, use=CASES.each_gradient),
+            replace(PADDED_ROW, use=CASES.each_gradient),
         ),
         unchanged(),
     ),

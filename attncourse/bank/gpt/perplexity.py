@@ -72,7 +72,7 @@ def root_of_product(losses, counts):
     return product ** (-1 / total)
 
 
-SLIPS = made(
+MISTAKES = made(
     compose_perplexity,
     mistake("""exp of the summed loss
         You raise e to the loss of the whole text, which grows without end. Weigh each loss by its
@@ -161,7 +161,7 @@ EXERCISE = exercise(
         unchanged(),
     ),
     mistakes=(
-        *SLIPS,
+        *MISTAKES,
         mistake("""the mean of perplexities
             You raise e to each loss and average then. The losses are averaged, and exp comes
             last.

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from attncourse import gpt
-from attncourse.bank.gpt.cases import FILTER_ROWS, ROWS, SEVEN, SHARES, FilteredTable
+from attncourse.bank.gpt.cases import FILTER_ROWS, LOGITS_BY_HAND, ROWS, SEVEN_TOKENS, FilteredTable
 from attncourse.checks import callers
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
 from attncourse.checks.writing.cases import FLOATS_ONLY, Drawn, Row, once_more
@@ -19,11 +19,11 @@ from attncourse.checks.writing.recipes import made, mistake
 
 # --- cases ---------------------------------------------------------------------------------------
 
-MANY_ROWS = SEVEN.but(batch=(53,))  # of which one draw or another will go wrong
+MANY_ROWS = SEVEN_TOKENS.but(batch=(53,))  # of which one draw or another will go wrong
 
 # A right answer gets a share rounded to another sixth once in 700,000 verdicts, and one that draws
 # row by row is judged within a second.
-DRAWS, PARTS = 1024, 6
+N_DRAWS, N_PARTS = 1024, 6
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,9 @@ def seeded(seed: int) -> Callable:
 
 
 CASES = SampledTable()
-BY_HAND = Case((SHARES,), {"temperature": 0}, use=seeded(0), note="shares 0.1, 0.5, 0.15, 0.25")
+BY_HAND = Case(
+    (LOGITS_BY_HAND,), {"temperature": 0}, use=seeded(0), note="shares 0.1, 0.5, 0.15, 0.25"
+)
 
 
 def drawn_case(
@@ -65,9 +67,9 @@ def drawn_case(
     logits = torch.stack([one_row() for _ in range(batch)]) if batch else one_row()
     seed = int(rng.integers(1 << 30))
     options_text = ", ".join(f"{name}={value}" for name, value in options.items())
-    counting = f"how often each token came in {DRAWS} draws, in sixths"
+    counting = f"how often each token came in {N_DRAWS} draws, in sixths"
     return Case(
-        (DRAWS, PARTS, seed, seeded, logits),
+        (N_DRAWS, N_PARTS, seed, seeded, logits),
         options,
         use=callers.shares_drawn,
         note=f"{counting}; {note}" if note else counting,
@@ -75,11 +77,11 @@ def drawn_case(
     )
 
 
-FEW_OF_MANY, ALL_BUT_NONE = (0.1,) * 30, (1e-9,) * 30
+THIRTY_UNLIKELY, THIRTY_NEARLY_0 = (0.1,) * 30, (1e-9,) * 30
 
 
-def generators(rng: Rng) -> list[Case]:
-    """Fifty rows: two generators agree in all of them with a chance below (1/101)⁵⁰."""
+def generator_cases(rng: Rng) -> list[Case]:
+    """Return the case of fifty rows, in which two generators agree by a chance of (1/101)⁵⁰."""
     seeds = tuple(int(seed) for seed in rng.integers(1 << 30, size=2))
     case = Case(
         (seeds, torch.zeros(50, 101, dtype=torch.float64)),
@@ -90,7 +92,7 @@ def generators(rng: Rng) -> list[Case]:
     return [case]
 
 
-ONE_LEFT = Drawn(
+ONE_POSSIBLE_ID = Drawn(
     "... n_vocab",
     lambda rng, shape: (
         np.where(np.arange(shape[-1]) == shape[-1] - 2, 0.0, -np.inf) + np.zeros(shape)
@@ -195,6 +197,7 @@ def one_draw_for_all(shares, generator):
 
 
 def at_most_two_axes(shares, generator):
+    """Return a draw by ``multinomial``, which takes two axes at most."""
     return torch.multinomial(shares, 1, generator=generator).squeeze(-1)
 
 
@@ -208,7 +211,7 @@ EXERCISE = exercise(
     criteria=(
         CASES.criterion("temperature 0 is the likeliest token", 1).on(
             BY_HAND,
-            SEVEN.but(arguments={"temperature": 0.0}),
+            SEVEN_TOKENS.but(arguments={"temperature": 0.0}),
             ROWS.but(arguments={"temperature": 0}),
             ROWS.but(arguments={"temperature": 0, "top_k": 3, "top_p": 0.8}),
             once_more(BY_HAND),
@@ -216,11 +219,11 @@ EXERCISE = exercise(
         CASES.criterion("where one token alone may come, it comes", 1).on(
             MANY_ROWS.but(arguments={"top_k": 1}, note="one token stays"),
             MANY_ROWS.but(arguments={"top_p": 1e-6}, note="one token stays"),
-            MANY_ROWS.but(arguments={"logits": ONE_LEFT}, note="all but one are −∞"),
+            MANY_ROWS.but(arguments={"logits": ONE_POSSIBLE_ID}, note="all but one are −∞"),
         ),
         CASES.criterion("so it does in batches, large and small logits, float32", 1).on(
             *(
-                table_row.but(arguments={"logits": ONE_LEFT, "temperature": 0.7})
+                table_row.but(arguments={"logits": ONE_POSSIBLE_ID, "temperature": 0.7})
                 for table_row in FILTER_ROWS.batches
             ),
             *(table_row.but(arguments={"top_k": 1}) for table_row in FILTER_ROWS.batches),
@@ -235,8 +238,8 @@ EXERCISE = exercise(
                 drawn_case(rng, (4, 1, 1), seeded=False, note="no generator"),
                 # One token against many: another noise than the softmax's, or a little of all
                 # tokens beside it, gives it other sixths.
-                drawn_case(rng, (3, *FEW_OF_MANY), note="31 tokens"),
-                drawn_case(rng, (6, *ALL_BUT_NONE), note="31 tokens, one for certain"),
+                drawn_case(rng, (3, *THIRTY_UNLIKELY), note="31 tokens"),
+                drawn_case(rng, (6, *THIRTY_NEARLY_0), note="31 tokens, one for certain"),
             ]
         ),
         Criterion("logits are divided by the temperature", 2).on(
@@ -244,8 +247,8 @@ EXERCISE = exercise(
                 drawn_case(rng, (3, 2, 1), temperature=2.0),
                 drawn_case(rng, (4, 1, 1), temperature=0.5),
                 drawn_case(rng, (3, 2, 1), batch=2, temperature=3.0),
-                drawn_case(rng, (3, *FEW_OF_MANY), temperature=2.0),
-                drawn_case(rng, (6, *ALL_BUT_NONE), temperature=3.0),
+                drawn_case(rng, (3, *THIRTY_UNLIKELY), temperature=2.0),
+                drawn_case(rng, (6, *THIRTY_NEARLY_0), temperature=3.0),
             ]
         ),
         Criterion("filters cut before the draw, after the temperature", 3).on(
@@ -256,11 +259,11 @@ EXERCISE = exercise(
                 drawn_case(rng, (4, 2), (1.5, 1), temperature=2.0, top_p=0.6),
                 drawn_case(rng, (4, 2), (1.5, 1), temperature=0.5, top_k=3, top_p=0.77),
                 drawn_case(rng, (3, 1, 1, 1), (0.5, 0.4), batch=2, top_k=4),
-                drawn_case(rng, (3, *FEW_OF_MANY), (0.05, 0.04), top_k=31),
-                drawn_case(rng, (6, *ALL_BUT_NONE), (1e-10, 1e-10), top_k=31),
+                drawn_case(rng, (3, *THIRTY_UNLIKELY), (0.05, 0.04), top_k=31),
+                drawn_case(rng, (6, *THIRTY_NEARLY_0), (1e-10, 1e-10), top_k=31),
             ]
         ),
-        Criterion("the generator decides", 1).on(generators),
+        Criterion("the generator decides", 1).on(generator_cases),
         unchanged(),
     ),
     excludes=(

@@ -47,6 +47,7 @@ def zero_columns(attention, features):
 
 
 def layer_without_bias(model, layer):
+    """Return the layer with W_o's bias set to 0."""
     attention = model.blocks[layer].attention
     if attention.W_o.bias is not None:
         torch.nn.init.zeros_(attention.W_o.bias)
@@ -138,6 +139,7 @@ def add_mean_and_zero_columns(attention, features, mean):
 
 
 def add_mean_by_rows(attention, features, mean):
+    """Add the mean through rows of W_o, not columns, to the bias."""
     contribution = mean[features] @ attention.W_o.weight[features]
     bias = attention.W_o.bias
     attention.W_o.bias = torch.nn.Parameter(contribution if bias is None else bias + contribution)
@@ -197,6 +199,7 @@ def add_mean_if_bias_exists(attention, features, mean):
 
 
 def add_mean_to_bias_rows(attention, features, mean):
+    """Add the mean itself to the head's entries of the bias."""
     contribution = torch.zeros_like(mean)
     contribution[features] = mean[features]
     bias = attention.W_o.bias

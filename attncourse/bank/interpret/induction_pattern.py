@@ -74,6 +74,7 @@ def drop_column_0(pattern):
 
 
 def roll_ids(ids):
+    """Return the ids one place on; the last one comes first."""
     return ids.roll(1)
 
 

@@ -39,18 +39,18 @@ CASES = ModuleTable(
 )
 ROWS = standard(CASES, left_out="d_v", d_k=4)
 ROW = row("n=7 d_model=5 d_k=4")
-BIASED = ROW.but(options={"bias": True})
+ROW_WITH_BIAS = ROW.but(options={"bias": True})
 
 # *I am hungry* with small integers: three tokens of three features, d_k = d_v = 4.
-HUNGRY = {"x": tensor([[1, 0, 0], [0, 1, 0], [1, 0, 1]])}
+HUNGRY_TOKENS = {"x": tensor([[1, 0, 0], [0, 1, 0], [1, 0, 1]])}
 HUNGRY_STATE = {
     "W_q.weight": tensor([[1, 0, 1], [0, 2, 0], [0, 0, 0], [1, 0, 0]]),
     "W_k.weight": tensor([[0, 1, 2], [1, 0, 0], [0, 0, 1], [0, 0, 0]]),
     "W_v.weight": tensor([[1, 0, 0], [0, 1, 0], [0, 0, 1], [2, 0, 1]]),
 }
-BY_HAND = module_case("AttentionHead", (3, 4), HUNGRY_STATE, HUNGRY)
+BY_HAND = module_case("AttentionHead", (3, 4), HUNGRY_STATE, HUNGRY_TOKENS)
 # The scores are −120 000, 2.4 apart.
-FAR_BELOW = module_case(
+SCORES_FAR_BELOW_0 = module_case(
     "AttentionHead",
     (2, 4),
     {
@@ -64,7 +64,7 @@ FAR_BELOW = module_case(
     },
     note="scores far below −100 000",
 )
-MAP_BY_HAND = module_case("AttentionHead", (3, 4), HUNGRY_STATE, HUNGRY, method="weights")
+MAP_BY_HAND = module_case("AttentionHead", (3, 4), HUNGRY_STATE, HUNGRY_TOKENS, method="weights")
 
 # --- decisions and mistakes ----------------------------------------------------------------------
 
@@ -118,20 +118,24 @@ EXERCISE = exercise(
             row("n=1 d_model=3 d_k=4 d_v=11", note="one token, d_v = 11"),
         ),
         CASES.criterion("bias=True adds a bias to each projection", 1).on(
-            BIASED,
-            BIASED.but("d_v=7", zero=("W_q.weight", "W_k.bias", "W_v.bias"), note="some are 0"),
-            BIASED.but(zero=("W_q.bias", "W_k.weight", "W_v.weight"), note="the others are 0"),
+            ROW_WITH_BIAS,
+            ROW_WITH_BIAS.but(
+                "d_v=7", zero=("W_q.weight", "W_k.bias", "W_v.bias"), note="some are 0"
+            ),
+            ROW_WITH_BIAS.but(
+                zero=("W_q.bias", "W_k.weight", "W_v.weight"), note="the others are 0"
+            ),
         ),
         CASES.criterion("a mask, True where attention is allowed", 1).on(
             ROW.but(arguments={"mask": hole("n n")}),
             ROW.but("d_v=3", arguments={"mask": hole("1 n")}, note="one row for all queries"),
             ROW.but(batch=(2,), arguments={"mask": hole("... n n")}, note="a batch of masks"),
             ROW.but(batch=(7,), arguments={"mask": hole("n n")}, note=cases.ONE_MASK),
-            FAR_BELOW,
+            SCORES_FAR_BELOW_0,
         ),
         CASES.criterion("weights(x, mask) returns the attention map", 2).on(
             MAP_BY_HAND,
-            BIASED.but("d_v=7", batch=(2,), method="weights", note="a batch"),
+            ROW_WITH_BIAS.but("d_v=7", batch=(2,), method="weights", note="a batch"),
             ROW.but(arguments={"mask": hole("n n")}, method="weights"),
             ROW.but(then={}, method="weights", note=cases.OTHER_NUMBERS),
         ),
@@ -140,7 +144,10 @@ EXERCISE = exercise(
             ROWS.single.but("d_k=3", note="float32, d_k = 3"), *ROWS.extreme
         ),
         CASES.criterion("gradients reach x and every weight", 2).on(
-            *(one.but("d_v=3", options=BIASED.options) for one in ROWS.gradients),
+            *(
+                table_row.but("d_v=3", options=ROW_WITH_BIAS.options)
+                for table_row in ROWS.gradients
+            ),
             ROW.but(arguments={"mask": hole("n n")}, use=call_module_with_gradients),
         ),
         unchanged(),

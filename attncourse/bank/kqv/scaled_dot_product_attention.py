@@ -16,29 +16,32 @@ from attncourse.checks.writing.recipes import made, mistake
 
 CASES = CaseTable(PAIR | {"value": "... n d_v"}, how=normal)
 ROWS = standard(CASES, d_k=4)
-TWO_ASK_THREE = (
+TWO_QUERIES_THREE_KEYS = (
     tensor([[2, 0, 0, 0], [0, 2, 0, 0]]),
     tensor([[1, 0, 0, 0], [0, 1, 0, 0], [1, 1, 0, 0]]),
     tensor([[1, 0], [0, 1], [4, 4]]),
 )
-BY_HAND = Case(TWO_ASK_THREE, note="d_k = 4, so that √d_k = 2")
-TWO_EACH = torch.tensor([[True, True, False], [False, True, True]])
-MASKED_BY_HAND = Case((*TWO_ASK_THREE, TWO_EACH))
+BY_HAND = Case(TWO_QUERIES_THREE_KEYS, note="d_k = 4, so that √d_k = 2")
+MASK_BY_HAND = torch.tensor([[True, True, False], [False, True, True]])
+MASKED_BY_HAND = Case((*TWO_QUERIES_THREE_KEYS, MASK_BY_HAND))
 # All scores of a row are far below 0, and near each other: a finite number for −∞ lies above them.
-NEAR = tensor([[1, 1, 1, 1.0001], [1, 1, 1.0001, 1], [1, 1, 0.9999, 1]])
-LOW = tensor([[-60000] * 4, [-90000] * 4]), NEAR
-MASKED_FAR_BELOW = Case((*LOW, TWO_ASK_THREE[2], TWO_EACH), note="scores far below −100 000")
+NEAR_KEYS = tensor([[1, 1, 1, 1.0001], [1, 1, 1.0001, 1], [1, 1, 0.9999, 1]])
+LOW_QUERIES_AND_KEYS = tensor([[-60000] * 4, [-90000] * 4]), NEAR_KEYS
+MASKED_FAR_BELOW = Case(
+    (*LOW_QUERIES_AND_KEYS, TWO_QUERIES_THREE_KEYS[2], MASK_BY_HAND),
+    note="scores far below −100 000",
+)
 # What is forbidden is the largest by far: of weights that are masked afterwards nothing is left.
 MASKED_FAR_ABOVE = Case(
     (
         tensor([[4000, 2, 0, 0], [2, 4000, 0, 0]]),
         tensor([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]),
-        TWO_ASK_THREE[2],
+        TWO_QUERIES_THREE_KEYS[2],
         torch.tensor([[False, True, True], [True, False, True]]),
     ),
     note="a masked score 2000 above the others",
 )
-NARROW = row("m=5 n=7 d_k=4 d_v=3")
+ROW = row("m=5 n=7 d_k=4 d_v=3")
 
 # --- decisions and mistakes ----------------------------------------------------------------------
 
@@ -82,23 +85,23 @@ EXERCISE = exercise(
             row("m=3 n=7 d_k=16 d_v=16"),
         ),
         CASES.criterion("m, n, d_k and d_v may all differ", 1).on(
-            NARROW.but(note="d_v smaller than d_k"),
+            ROW.but(note="d_v smaller than d_k"),
             row("m=7 n=1 d_k=4 d_v=11", note="one key, d_v above d_k"),
         ),
         CASES.criterion("a mask, True where attention is allowed", 1).on(
             MASKED_BY_HAND,
-            NARROW.but(arguments={"mask": hole("m n")}),
-            NARROW.but(arguments={"mask": hole("1 n")}, note="one row of the mask for all queries"),
-            NARROW.but(batch=(2,), arguments={"mask": hole("... 1 n")}, note="a batch of masks"),
-            NARROW.but("n=5", batch=(5,), arguments={"mask": hole("m n")}, note=cases.ONE_MASK),
+            ROW.but(arguments={"mask": hole("m n")}),
+            ROW.but(arguments={"mask": hole("1 n")}, note="one row of the mask for all queries"),
+            ROW.but(batch=(2,), arguments={"mask": hole("... 1 n")}, note="a batch of masks"),
+            ROW.but("n=5", batch=(5,), arguments={"mask": hole("m n")}, note=cases.ONE_MASK),
         ),
         CASES.criterion("masked scores far from the others", 1).on(
             MASKED_FAR_BELOW, MASKED_FAR_ABOVE
         ),
         CASES.criterion("another scale", 1).on(
-            NARROW.but(arguments={"scale": 3.0}),  # neither √d_k nor d_k, nor one over them
-            NARROW.but(arguments={"scale": 0.0}),
-            NARROW.but(batch=(2,), arguments={"mask": hole("m n"), "scale": 0.3}, note="a batch"),
+            ROW.but(arguments={"scale": 3.0}),  # neither √d_k nor d_k, nor one over them
+            ROW.but(arguments={"scale": 0.0}),
+            ROW.but(batch=(2,), arguments={"mask": hole("m n"), "scale": 0.3}, note="a batch"),
         ),
         CASES.criterion("batches", 1).on(*ROWS.batches),
         CASES.criterion("float32, large and small scores", 1).on(
@@ -108,7 +111,7 @@ EXERCISE = exercise(
         ),
         CASES.criterion("gradients reach query, key and value", 1).on(
             *ROWS.gradients,
-            NARROW.but(
+            ROW.but(
                 batch=(2,),
                 arguments={"mask": hole("m n")},
                 use=with_gradients("query", "key", "value"),

@@ -8,7 +8,7 @@ from attncourse.checks.writing.recipes import mistake
 PAIR = {"query": "... m d_k", "key": "... n d_k"}
 
 
-def causal(scores):
+def causal_mask_of(scores):
     return torch.ones_like(scores, dtype=torch.bool).tril()
 
 
@@ -16,8 +16,8 @@ CAUSAL = (
     mistake("""causal where nobody asked for it
     You hide later keys without a mask, or besides it. `None` allows everything; which keys a query
     may see is for the caller to say.""")
-    .by(hide=lambda s, mask: decisions.hide(s, causal(s) if mask is None else mask))
-    .by(hide=lambda s, mask: decisions.hide(decisions.hide(s, mask), causal(s)))
+    .by(hide=lambda s, mask: decisions.hide(s, causal_mask_of(s) if mask is None else mask))
+    .by(hide=lambda s, mask: decisions.hide(decisions.hide(s, mask), causal_mask_of(s)))
 )
 
 OF_THE_MASK = (

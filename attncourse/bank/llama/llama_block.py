@@ -81,8 +81,8 @@ LARGE_SCORE_CASES = ModuleTable(
 )
 ROWS = standard(CASES, d_model=24, h=6, h_kv=2)
 ROW = row("n=7 d_model=24 h=6 h_kv=2 d_ff=11")
-WIDE = row("n=5 d_model=64 h=4 h_kv=2 d_ff=3")
-SQUARE = row("n=8 d_model=8 h=4 h_kv=4 d_ff=8", batch=(8,), note="n, d_model, d_ff, batch: 8")
+WIDE_ROW = row("n=5 d_model=64 h=4 h_kv=2 d_ff=3")
+EQUAL_SIZES = row("n=8 d_model=8 h=4 h_kv=4 d_ff=8", batch=(8,), note="n, d_model, d_ff, batch: 8")
 
 
 def rising_positions(rng: Rng, shape: tuple[int, ...]):
@@ -133,6 +133,7 @@ def norm_before_branch(x, branch, norm, first):
 
 
 def add_to_normed(x, branch, norm, first):
+    """Return what the branch adds to norm(x), in place of x."""
     return norm(x) + branch(norm(x))
 
 
@@ -176,6 +177,7 @@ def repeat_in_turn(heads, group):
 
 
 def add_heads_axis(mask, x):
+    """Return the mask with an axis for the heads if it has a batch axis and none for them."""
     return mask.unsqueeze(-3) if mask.ndim == x.ndim and mask.ndim > 2 else mask
 
 
@@ -341,7 +343,7 @@ EXERCISE = exercise(
     criteria=(
         CASES.criterion("x + attention(norm_1(x)), then x + feed_forward(norm_2(x))", 4).on(
             ROW,
-            WIDE.but(then={"n": 3}),
+            WIDE_ROW.but(then={"n": 3}),
             ROW.but(then={}, note=OTHER_NUMBERS),
             row("n=2 d_model=16 h=4 h_kv=2 d_ff=5", note="two tokens"),
             row("n=5 d_model=24 h=6 h_kv=2 d_ff=6", note="as many hidden units as heads"),
@@ -354,8 +356,8 @@ EXERCISE = exercise(
         ),
         CASES.criterion("positions turn queries and keys", 3).on(
             ROW.but(arguments=WITH_POSITIONS, note="positions that leave some out"),
-            WIDE.but(arguments=WITH_POSITIONS, note="positions that leave some out"),
-            WIDE.but(options={"base": 100.0}, note="base = 100"),
+            WIDE_ROW.but(arguments=WITH_POSITIONS, note="positions that leave some out"),
+            WIDE_ROW.but(options={"base": 100.0}, note="base = 100"),
             row("n=19 d_model=64 h=4 h_kv=2 d_ff=3", options={"base": 1e5}, note="base = 100,000"),
             ROW.but(batch=(3,), arguments=WITH_POSITIONS, note="a batch of 3"),
             ROW.but(
@@ -388,7 +390,7 @@ EXERCISE = exercise(
             ]
         ),
         CASES.criterion("batches", 1).on(
-            *(SQUARE if r.note == "every axis of length 4" else r for r in ROWS.batches)
+            *(EQUAL_SIZES if r.note == "every axis of length 4" else r for r in ROWS.batches)
         ),
         Criterion("one head, one token; float32, large and small entries, weights of 0", 1).on(
             lambda rng: [
@@ -448,8 +450,10 @@ EXERCISE = exercise(
             place=count_from_end
         ),
         mistake("""turned in two halves
-            You turn feature i with feature i + d_head/2, as `transformers` does. Here they turn in
-            pairs side by side, 2i with 2i + 1, as in chapter 11.""").by(turn=turn_halves),
+            You turn feature i with feature i + d_head/2, as `transformers` does for Llama. Here
+            they turn in pairs side by side, 2i with 2i + 1, as in chapter 11.""").by(
+            turn=turn_halves
+        ),
         mistake("""turned backwards
             One of the two is turned the other way, by −position. Then the angles of query and key
             add up. Turn both by +position.""")
@@ -522,12 +526,12 @@ EXERCISE = exercise(
             it is.""").by(allow=lambda mask, n: causal_mask(n) if mask is None else mask.mT),
         mistake("""a row without a key becomes NaN
             A query that may see no key has nothing but −∞ in its row, and a softmax of that is
-            0/0. Chapter 5's `scaled_dot_product_attention` gives such a row 0.""").by(
+            0/0. The package's `scaled_dot_product_attention` gives such a row 0.""").by(
             normalize=lambda scores: scores.softmax(-1)
         ),
         mistake("""a row without a key gets the mean
-            A query that may see no key hears all of them, because you fill in a large negative
-            number. Its attention is 0.""")
+            A query that may see no key hears all of them, as it does where a large negative number
+            stands in place of −∞. Its attention is 0.""")
         .by(hide=lambda s, mask: s if mask is None else s.masked_fill(~mask, -1e9))
         .by(hide=lambda s, mask: s if mask is None else s + ~mask * -1e9),
         mistakes.NO_SCALE.said(

@@ -108,16 +108,16 @@ def cases_in_random_letters(*structures: tuple[str, str, str]):
 BANANA = {("a", "n"): 0, ("b", "an"): 1, ("an", "a"): 2}
 BY_HAND = Case((list("banana"), BANANA), note="an, then b + an, then an + a")
 UNKNOWN_PAIRS = {("x", "y"): 0, ("y", "z"): 1}
-RUN = {("a", "a"): 0}
+RANK_OF_AA = {("a", "a"): 0}
 FEW_PAIRS = (
-    Case(([], RUN), use=callers.call_for_new_list, note="no symbol: a new list"),
-    Case((["a"], RUN), note="one symbol"),
+    Case(([], RANK_OF_AA), use=callers.call_for_new_list, note="no symbol: a new list"),
+    Case((["a"], RANK_OF_AA), note="one symbol"),
     Case((list("banana"), {}), use=callers.call_for_new_list, note="no merges: a new list"),
     Case((list("banana"), UNKNOWN_PAIRS), note="no pair of the word is ranked"),
     Case((list("an"), BANANA), use=callers.call_for_new_list, note="one pair: a new list"),
 )
 RUNS = (
-    *(Case((["a"] * n, RUN), note=f"{n} times the same symbol") for n in (2, 3, 4, 5)),
+    *(Case((["a"] * n, RANK_OF_AA), note=f"{n} times the same symbol") for n in (2, 3, 4, 5)),
     Case((["a"] * 7, {("a", "a"): 0, ("aa", "aa"): 1}), note="joined symbols are joined again"),
     Case((list("abab"), {("a", "b"): 0, ("ab", "ab"): 1}), note="the same pair twice"),
     Case((list("abcab"), {("a", "b"): 0}), note="the same pair twice, apart"),
@@ -222,6 +222,7 @@ def each_merge_once(symbols, ranks):
 
 
 def unranked_pair_first(symbols, ranks):
+    """Join by rank, with 0 for a pair that has none."""
     symbols = list(symbols)
     while len(symbols) > 1:
         pair = min(pairwise(symbols), key=lambda pair: ranks.get(pair, 0))
@@ -232,6 +233,7 @@ def unranked_pair_first(symbols, ranks):
 
 
 def keep_second_symbol(symbols, ranks):
+    """Join the pairs and leave the second symbol of each behind."""
     symbols = list(symbols)
     while known := [pair for pair in pairwise(symbols) if pair in ranks]:
         pair = min(known, key=ranks.get)
@@ -253,6 +255,7 @@ def ranks_by_text(ranks):
 
 
 def join_same_text(symbols, pair, place):
+    """Join two symbols that make the same text as the pair."""
     out, i = [], 0
     while i < len(symbols):
         same_text = "".join(symbols[i : i + 2]) == "".join(pair) and i + 1 < len(symbols)

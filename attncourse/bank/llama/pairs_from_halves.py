@@ -73,6 +73,7 @@ def pairs_to_halves(head):
 
 
 def interleave_second_first(head):
+    """Return the rows, even ones from the second half and odd ones from the first."""
     return interleave_halves(head.roll(head.shape[-2] // 2, -2))
 
 
@@ -82,6 +83,7 @@ def cut_every_h_th_row(weight, n_heads):
 
 
 def interleave_first_head_only(heads):
+    """Return the heads, of which the first alone is interleaved."""
     return torch.cat([interleave_halves(heads[:1]), heads[1:]])
 
 
@@ -91,6 +93,7 @@ def interleave_columns(head):
 
 
 def write_into_weight(heads, weight):
+    """Return the caller's weight, written over."""
     with torch.no_grad():
         weight.copy_(heads.flatten(0, 1).clone())
     return weight

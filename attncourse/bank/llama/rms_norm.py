@@ -11,11 +11,11 @@ from attncourse.checks.writing.recipes import made, mistake
 
 CASES = CaseTable({"x": "... d"})
 FAR_FROM_0 = Drawn("... d", lambda rng, shape: rng.normal(size=shape) + 100)
-ALL_GIVEN = CaseTable({"x": "... d", "gain": "d"})
-ROWS, GIVEN_ROWS = standard(CASES), standard(ALL_GIVEN)
-GAIN = {"gain": Drawn("d")}
+CASES_WITH_GAIN = CaseTable({"x": "... d", "gain": "d"})
+ROWS, ROWS_WITH_GAIN = standard(CASES), standard(CASES_WITH_GAIN)
+RANDOM_GAIN = {"gain": Drawn("d")}
 BY_HAND = Case((tensor([[3, 4], [-8, 6], [0, 5]]), tensor([1, 10])), {"eps": 0.5})
-SEQUENCES = row("d=7", batch=(5,))
+FIVE_ROWS = row("d=7", batch=(5,))
 
 # --- decisions and mistakes ----------------------------------------------------------------------
 
@@ -63,7 +63,7 @@ EXERCISE = exercise(
             lambda rng: [
                 BY_HAND,
                 *CASES(
-                    SEQUENCES,
+                    FIVE_ROWS,
                     row("d=5"),
                     row("d=7", batch=(7,), note="as many tokens as features"),
                     row("d=2", batch=(3,)),
@@ -73,29 +73,29 @@ EXERCISE = exercise(
         ),
         Criterion("times gain, which may be left out", 2).on(
             CASES(
-                SEQUENCES.but(arguments=GAIN),
-                row("d=7", batch=(7,), arguments=GAIN, note="as many tokens as features"),
+                FIVE_ROWS.but(arguments=RANDOM_GAIN),
+                row("d=7", batch=(7,), arguments=RANDOM_GAIN, note="as many tokens as features"),
             )
         ),
         Criterion("eps inside the root", 2).on(
             lambda rng: [
                 *CASES(
-                    SEQUENCES.but(arguments={"eps": 0.1}, note="eps = 0.1"),
-                    SEQUENCES.but(arguments={"eps": 1e-12}, factor=1e-3, note="eps = 1e-12"),
-                    SEQUENCES.but(factor=0.003, note="entries near eps"),
+                    FIVE_ROWS.but(arguments={"eps": 0.1}, note="eps = 0.1"),
+                    FIVE_ROWS.but(arguments={"eps": 1e-12}, factor=1e-3, note="eps = 1e-12"),
+                    FIVE_ROWS.but(factor=0.003, note="entries near eps"),
                 )(rng)
             ]
         ),
         CASES.criterion("batches", 1).on(*ROWS.batches),
         CASES.criterion("one feature; float32, large and small entries, zeros", 1).on(
             row("d=1", batch=(3,), note="one feature"),
-            SEQUENCES.but(zero=("x",), note="rows of zeros"),
-            SEQUENCES.but(arguments=GAIN, zero=("gain",), note="a gain of 0"),
+            FIVE_ROWS.but(zero=("x",), note="rows of zeros"),
+            FIVE_ROWS.but(arguments=RANDOM_GAIN, zero=("gain",), note="a gain of 0"),
             *ROWS.numbers,
-            ROWS.single.but(batch=(3,), arguments=GAIN, note="float32, with gain"),
+            ROWS.single.but(batch=(3,), arguments=RANDOM_GAIN, note="float32, with gain"),
             once_more(BY_HAND),
         ),
-        ALL_GIVEN.criterion("gradients reach x and gain", 1).on(*GIVEN_ROWS.gradients),
+        CASES_WITH_GAIN.criterion("gradients reach x and gain", 1).on(*ROWS_WITH_GAIN.gradients),
         unchanged(),
     ),
     excludes=(FLOATS_ONLY,),

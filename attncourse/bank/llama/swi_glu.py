@@ -18,7 +18,7 @@ from attncourse.checks.writing.recipes import made, mistake
 
 CASES = ModuleTable({"x": "... n d_model"}, name="SwiGLU", build="d_model d_ff", state=gated_state)
 ROWS = standard(CASES)
-GATED = row("n=7 d_model=5 d_ff=11")
+ROW = row("n=7 d_model=5 d_ff=11")
 BY_HAND = module_case(
     "SwiGLU",
     (2, 3),
@@ -92,18 +92,18 @@ EXERCISE = exercise(
     criteria=(
         CASES.criterion("W_down(silu(W_gate x) · W_up x), for each token by itself", 4).on(
             BY_HAND,
-            GATED,
+            ROW,
             row("n=5 d_model=5 d_ff=5", note="every axis of length 5"),
             row("n=7 d_model=3 d_ff=7", note="as many tokens as hidden units"),
             row("n=7 d_model=11 d_ff=3", then="n=2", note="a narrow hidden layer"),
-            GATED.but(then={}, note=OTHER_NUMBERS),
+            ROW.but(then={}, note=OTHER_NUMBERS),
         ),
         CASES.criterion("batches", 1).on(*ROWS.batches),
         CASES.criterion("one token; float32, large and small entries, weights of 0", 1).on(
             row("n=1 d_model=3 d_ff=7", note="one token"),
             *ROWS.numbers,
             *(
-                GATED.but(zero=(f"{name}.weight",), note=f"{name} is 0")
+                ROW.but(zero=(f"{name}.weight",), note=f"{name} is 0")
                 for name in ("W_gate", "W_up", "W_down")
             ),
         ),

@@ -20,7 +20,7 @@ from attncourse.checks.writing.softmaxes import Softmax, nothing
 
 @dataclass(frozen=True)
 class CurveTable(CaseTable):
-    """Cases of a curve; the bandwidth goes by position, and is 1 unless a row gives it."""
+    """A table of cases of a curve; the bandwidth goes by position, and is 1 unless given."""
 
     def case(self, rng: Rng, row: Row) -> Case:
         case = super().case(rng, row)
@@ -89,7 +89,7 @@ def first_nearest_if_nan(w, x, T, axis):
     return np.where(np.isnan(w), nearest, w)
 
 
-UNSHARED = {"top": nothing, "total": lambda e, axis, z: 1}
+NOT_NORMALISED = {"top": nothing, "total": lambda e, axis, z: 1}
 OF_CURVES = (
     soft.ANOTHER_BASE,
     mistake("""another number than 2 in the exponent
@@ -137,9 +137,9 @@ OF_CURVES = (
     mistake("""the weights are not normalised
         You add up kernel × y without dividing by the sum of the kernel, so your curve follows how
         many points are near and falls to 0 far from all. The weights of a query sum to 1.""")
-    .by(UNSHARED)
-    .by(**UNSHARED, finish=lambda u, y, w, h: u / (h * (2 * np.pi) ** 0.5))
-    .by(**UNSHARED, finish=lambda u, y, w, h: u / w.shape[-1]),
+    .by(NOT_NORMALISED)
+    .by(**NOT_NORMALISED, finish=lambda u, y, w, h: u / (h * (2 * np.pi) ** 0.5))
+    .by(**NOT_NORMALISED, finish=lambda u, y, w, h: u / w.shape[-1]),
     soft.ANOTHER_TOTAL,
     soft.GUARD,
     soft.TWICE,
@@ -199,7 +199,7 @@ EXERCISE = exercise(
             ROW.but(factor={"y": 1e7}, note="large y"),
             LARGE_X.but(note="large x, with a bandwidth to match"),
             ROWS.single,
-            *(one.but(arguments={"bandwidth": 9.0}) for one in ROWS.integers),
+            *(table_row.but(arguments={"bandwidth": 9.0}) for table_row in ROWS.integers),
             ROWS.extreme[1].but(factor={"x_query": 1e-7}),
             once_more(BY_HAND),
         ),

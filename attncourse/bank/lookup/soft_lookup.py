@@ -22,8 +22,8 @@ ROW = row("m=5 n=7 d=3 d_v=2")
 ONE_QUERY, NUMBERS = {"query": Drawn("d", normal)}, {"values": Drawn("n", normal)}
 ONE_DICTIONARY = {"keys": Drawn("n d", normal), "values": Drawn("n d_v", normal)}
 BATCH_OF_QUERIES = row("m=3 n=5 d=7 d_v=4", batch=(2,), arguments=ONE_DICTIONARY)
-KEYS = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
-BY_HAND = Case((np.array([1.0, 0.0]), KEYS, np.array([10.0, 20.0, 40.0])))
+KEYS_BY_HAND = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+BY_HAND = Case((np.array([1.0, 0.0]), KEYS_BY_HAND, np.array([10.0, 20.0, 40.0])))
 FAR_SCORES = ROW.but(factor={"query": 100, "keys": 100})
 FOUR_FEATURES = np.array([[1.0, 0.0, 2.0, 0.0], [0.0, 4.0, 0.0, 1.0], [3.0, 3.0, 0.0, 5.0]])
 
@@ -118,7 +118,7 @@ EXERCISE = exercise(
             BY_HAND, ROW.but(arguments={**ONE_QUERY, **NUMBERS})
         ),
         CASES.criterion("many queries, values that are vectors", 2).on(
-            Case((np.array([[1.0, 0.0], [0.0, 2.0]]), KEYS, FOUR_FEATURES)),
+            Case((np.array([[1.0, 0.0], [0.0, 2.0]]), KEYS_BY_HAND, FOUR_FEATURES)),
             ROW,
             ROW.but(arguments=NUMBERS, note="many queries, values that are numbers"),
             ROW.but(arguments=ONE_QUERY, note="one query, values that are vectors"),
@@ -139,7 +139,11 @@ EXERCISE = exercise(
             FAR_SCORES.but(note="scores in the thousands"),
             FAR_SCORES.but(arguments={"temperature": 0.5}, note="large and divided"),
             Case(
-                (np.array([[-40.0, 0.0], [3.0, 1.0]]), 40 * KEYS[[0, 2]] + KEYS[:2], TWO_ROWS),
+                (
+                    np.array([[-40.0, 0.0], [3.0, 1.0]]),
+                    40 * KEYS_BY_HAND[[0, 2]] + KEYS_BY_HAND[:2],
+                    TWO_ROWS,
+                ),
                 note="scores far below 0",
             ),
             ROWS.single,

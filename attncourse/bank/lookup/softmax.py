@@ -18,7 +18,9 @@ from attncourse.checks.writing.softmaxes import Softmax, nothing
 CASES = CaseTable({"x": "... n"}, tensors=False, how=normal)
 ROWS = standard(CASES)
 BY_HAND = Case((np.array([0.0, 1.0, 2.0]),))
-FAR_APART = np.array([[0.0, 5000.0, 4999.0, 0.0], [0.0, 0.0, 900.0, 0.0], [-5000.0, 1.0, 2.0, 0.0]])
+SCORES_FAR_APART = np.array(
+    [[0.0, 5000.0, 4999.0, 0.0], [0.0, 0.0, 900.0, 0.0], [-5000.0, 1.0, 2.0, 0.0]]
+)
 
 
 def scores_near_levels(axes: str, *levels: float) -> dict[str, Drawn]:
@@ -29,7 +31,7 @@ def scores_near_levels(axes: str, *levels: float) -> dict[str, Drawn]:
 
 # --- decisions and mistakes ----------------------------------------------------------------------
 
-KEPT = {"keepdims": True}
+KEEP_AXIS = {"keepdims": True}
 
 
 @composition
@@ -44,8 +46,8 @@ def subtract_in_place(x, T):
     return x / T
 
 
-def entry_to_the_power(x, T, axis):
-    return np.exp((x - x.max(axis, **KEPT)) / T)
+def exp_of_difference(x, T, axis):
+    return np.exp((x - x.max(axis, **KEEP_AXIS)) / T)
 
 
 SLICES = {  # which run along any axis
@@ -104,25 +106,29 @@ OF_SOFTMAX = (
         and not on both sides. Do both to the scores, and take the exponentials once.""")
     .by(
         after=lambda w, x, T, axis: (
-            entry_to_the_power(x, T, axis) / entry_to_the_power(x, 1, axis).sum(axis, **KEPT)
+            exp_of_difference(x, T, axis) / exp_of_difference(x, 1, axis).sum(axis, **KEEP_AXIS)
         )
     )
     .by(
         after=lambda w, x, T, axis: (
-            entry_to_the_power(x, 1, axis) / entry_to_the_power(x, T, axis).sum(axis, **KEPT)
+            exp_of_difference(x, 1, axis) / exp_of_difference(x, T, axis).sum(axis, **KEEP_AXIS)
         )
     )
     .by(
-        after=lambda w, x, T, axis: entry_to_the_power(x, T, axis) / np.exp(x / T).sum(axis, **KEPT)
+        after=lambda w, x, T, axis: (
+            exp_of_difference(x, T, axis) / np.exp(x / T).sum(axis, **KEEP_AXIS)
+        )
     )
     .by(
-        after=lambda w, x, T, axis: np.exp(x / T) / entry_to_the_power(x, T, axis).sum(axis, **KEPT)
+        after=lambda w, x, T, axis: (
+            np.exp(x / T) / exp_of_difference(x, T, axis).sum(axis, **KEEP_AXIS)
+        )
     ),
     mistake("""the maximum alone is divided by the temperature
         In `x - x.max(…) / temperature` the division comes first, and x stays undivided. Put the
         difference in brackets: `(x - x.max(…)) / temperature`.""").by(
         exponents=lambda x, T: x,
-        after=lambda w, x, T, axis: Softmax(top=nothing)(x - x.max(axis, **KEPT) / T, axis),
+        after=lambda w, x, T, axis: Softmax(top=nothing)(x - x.max(axis, **KEEP_AXIS) / T, axis),
     ),
     mistake("""the axes are not moved back
         You move the axis to the end or the front, and leave it there. Exchange the axes of the
@@ -138,10 +144,10 @@ OF_SOFTMAX = (
     mistake("""divided by another sum
         You divide by the sum of the scores, or by exp of it. The denominator is the sum of the
         exponentials: exponentiate first, then sum.""")
-    .by(total=lambda e, axis, z: z.sum(axis, **KEPT))
-    .by(total=lambda e, axis, z: np.exp(z.sum(axis, **KEPT)))
-    .by(total=lambda e, axis, z: z.sum(axis, **KEPT), top=nothing)
-    .by(total=lambda e, axis, z: np.exp(z.sum(axis, **KEPT)), top=nothing),
+    .by(total=lambda e, axis, z: z.sum(axis, **KEEP_AXIS))
+    .by(total=lambda e, axis, z: np.exp(z.sum(axis, **KEEP_AXIS)))
+    .by(total=lambda e, axis, z: z.sum(axis, **KEEP_AXIS), top=nothing)
+    .by(total=lambda e, axis, z: np.exp(z.sum(axis, **KEEP_AXIS)), top=nothing),
     mistake("""divided by the root of the length
         You divide the scores by the root of their number. Only the temperature divides them.""")
     .by(exponents=lambda x, T: x / T / x.shape[-1] ** 0.5)
@@ -176,7 +182,7 @@ EXERCISE = exercise(
             row("n=5", arguments=scores_near_levels("n", 1e4), note="scores near 10000"),
             row("n=5", arguments=scores_near_levels("2 n", -1e4), note="scores near −10000"),
             row("n=5", arguments=scores_near_levels("3 n", 1e4, 0, -1e4), note="rows far apart"),
-            Case((FAR_APART,), note="scores thousands apart in one row"),
+            Case((SCORES_FAR_APART,), note="scores thousands apart in one row"),
             row(
                 "n=5",
                 arguments=scores_near_levels("3 n", 1e4) | {"temperature": 0.5},

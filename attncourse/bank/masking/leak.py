@@ -62,7 +62,7 @@ def lower_triangle(n: int, above: int = 0) -> torch.Tensor:
 
 @dataclass(frozen=True)
 class LeakTable(CaseTable):
-    """Cases of ``leak``. A row's options are f's name and how far ahead its own mask looks."""
+    """A table of cases of ``leak``; a row's options are f's name and its mask's reach ahead."""
 
     def case(self, rng: Rng, row: Row) -> Case:
         x, mask = self.arguments(rng, {**self.spec, **row.arguments}, row).values()
@@ -98,14 +98,14 @@ ONE_FEATURE = linear_case(
     "one feature, float32",
     torch.float32,
 )
-SQUARE = row(
+SQUARE_ROW = row(
     "m=5 n=5 d=3",
     arguments={"mask": Drawn("m n", lambda rng, shape: np.tri(shape[0], shape[1]) > 0)},
 )
 ALL_ALLOWED = {"mask": Drawn("m n", lambda rng, shape: np.ones(shape, bool))}
 NOTHING_ALLOWED = {"mask": Drawn("m n", lambda rng, shape: np.zeros(shape, bool))}
-PRODUCT, ATTENTION = {"f": "mixed_product"}, {"f": "small_attention"}
-MASKED_LATE = {"f": "small_attention_masked_late", "ahead": 0}
+PRODUCT_OPTIONS, ATTENTION_OPTIONS = {"f": "mixed_product"}, {"f": "small_attention"}
+LATE_MASK_OPTIONS = {"f": "small_attention_masked_late", "ahead": 0}
 
 # --- decisions and mistakes ----------------------------------------------------------------------
 
@@ -157,11 +157,13 @@ def compose_leak(
 
 
 def pairs_row_by_row(mask, J):
+    """Return the masked pairs, of masks read row by row with an index."""
     rows = [mask[..., i, :] for i in range(J.shape[-4])]
     return masked_pairs(torch.stack(rows, -2), J)
 
 
 def largest_of_first_n_rows(J, hidden):
+    """Return the largest derivative in as many rows as there are tokens."""
     hidden_derivatives = at_hidden_pairs(J, hidden)
     return torch.stack([hidden_derivatives[..., i, :, :, :] for i in range(J.shape[-2])]).max()
 
@@ -192,21 +194,26 @@ EXERCISE = exercise(
     criteria=(
         CASES.criterion("the largest derivative over the masked pairs", 3).on(
             BY_HAND,
-            SQUARE,
-            SQUARE.but(options=PRODUCT),
-            SQUARE.but(arguments={}),
+            SQUARE_ROW,
+            SQUARE_ROW.but(options=PRODUCT_OPTIONS),
+            SQUARE_ROW.but(arguments={}),
         ),
         # Of several, the largest derivative is a negative one somewhere, and of a later query.
         CASES.criterion("finds attention that looks ahead", 1).on(
-            *[SQUARE.but(options=ATTENTION | {"ahead": 1}, note="one step ahead is allowed")] * 4
+            *[
+                SQUARE_ROW.but(
+                    options=ATTENTION_OPTIONS | {"ahead": 1}, note="one step ahead is allowed"
+                )
+            ]
+            * 4
         ),
         CASES.criterion("finds what a mask after the softmax leaks", 1).on(
-            *[SQUARE.but(options=MASKED_LATE, note="masked after the softmax")] * 4
+            *[SQUARE_ROW.but(options=LATE_MASK_OPTIONS, note="masked after the softmax")] * 4
         ),
         CASES.criterion("0 where nothing leaks", 1).on(
             NO_LEAK,
-            SQUARE.but(options=ATTENTION | {"ahead": 0}, note="allowed is the mask"),
-            SQUARE.but(
+            SQUARE_ROW.but(options=ATTENTION_OPTIONS | {"ahead": 0}, note="allowed is the mask"),
+            SQUARE_ROW.but(
                 options={"f": "linear_mix"}, arguments=ALL_ALLOWED, note="nothing is masked"
             ),
         ),
@@ -217,7 +224,7 @@ EXERCISE = exercise(
                 "m=1 n=1 d=3", arguments=NOTHING_ALLOWED, note="one token, which may not see itself"
             ),
             ONE_FEATURE,
-            *(table_row.but(options=PRODUCT) for table_row in ROWS.extreme),
+            *(table_row.but(options=PRODUCT_OPTIONS) for table_row in ROWS.extreme),
             once_more(BY_HAND),
         ),
         CASES.criterion("batches", 1).on(
@@ -225,7 +232,7 @@ EXERCISE = exercise(
             *(
                 table_row.but("n=3") for table_row in ROWS.batches[3:]
             ),  # one key would hide a mistake
-            SQUARE.but(batch=(2,), arguments={"mask": hole("... 1 n")}, note="a mask for each"),
+            SQUARE_ROW.but(batch=(2,), arguments={"mask": hole("... 1 n")}, note="a mask for each"),
         ),
         unchanged(),
     ),

@@ -152,6 +152,7 @@ def fill_and_forget_empty_rows(number: float) -> dict:
 
 
 def softmax_with_floored_max(scores, floor, total):
+    """Return a softmax that subtracts at least ``floor``."""
     e = (scores - scores.amax(-1, keepdim=True).clamp(min=floor)).exp()
     return e / total(e.sum(-1, keepdim=True))
 
@@ -382,8 +383,8 @@ EXERCISE = exercise(
             align_mask=lambda mask, scores: mask, hide=mistakes.at_places
         ),
         *(
-            one.by(*MORE_WAYS.get(one.name, ())).naming(**OF_EMPTY_ROWS)
-            for one in (
+            recipe.by(*MORE_WAYS.get(recipe.name, ())).naming(**OF_EMPTY_ROWS)
+            for recipe in (
                 *mistakes.OF_THE_SOFTMAX,
                 mistakes.FLOORED,
                 mistakes.ONE_MAXIMUM,

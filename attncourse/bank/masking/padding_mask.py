@@ -47,6 +47,7 @@ def compose_padding_mask(
 
 
 def loop_over_lengths(lengths):
+    """Return the lengths by a loop, which takes a single axis."""
     return torch.stack([length if length > 0 else 0 * length for length in lengths])
 
 

@@ -32,7 +32,7 @@ def finish_mask(mask, truth=as_it_is, form=as_it_is, kind=as_it_is):
     return kind(form(truth(mask)))
 
 
-NUMBERS = (
+MASK_OF_NUMBERS = (
     mistake("""a mask of numbers
     Your mask is right, but it holds numbers, 0 and 1. Masks in this course are boolean (`~` would
     turn a whole 1 into −2): compare (`<=`, `<`), or end with `.bool()`.""")
@@ -44,7 +44,7 @@ NUMBERS = (
         )
     )
 )
-ADDITIVE = (
+ADDITIVE_MASK = (
     mistake("""0 and −∞
     You return the numbers that would be added to the scores, 0 and −∞ (or a low number). A boolean
     mask is asked for, True where attention is allowed.""")
@@ -60,7 +60,7 @@ NO_TENSOR = (
     .by(kind=lambda mask: mask.numpy())
     .by(kind=lambda mask: mask.tolist())
 )
-INVERTED = mistake("""the mask is inverted
+MASK_INVERTED = mistake("""the mask is inverted
     Your mask is True where attention is forbidden, as in `nn.MultiheadAttention`. In this course,
     and in `F.scaled_dot_product_attention`, True means allowed.""").by(truth=lambda mask: ~mask)
-OF_WHAT_COMES_BACK = (NUMBERS, ADDITIVE, NO_TENSOR, INVERTED)
+OF_WHAT_COMES_BACK = (MASK_OF_NUMBERS, ADDITIVE_MASK, NO_TENSOR, MASK_INVERTED)

@@ -58,16 +58,19 @@ def refuse_wider_than_n(n, width, causal):
 
 
 def wrapped_window(n, back, ahead):
+    """Return a window that goes on at the other end of the sequence."""
     steps = (torch.arange(n) - torch.arange(n)[:, None]) % n
     return (steps <= ahead) | (steps >= n - back)
 
 
 def blocks_of_width(n, width):
+    """Return blocks of tokens in place of windows."""
     number = torch.arange(n) // width
     return number[:, None] == number
 
 
 def window_by_slice(n, back, ahead):
+    """Return a window by slices, whose negative starts count from the end."""
     mask = torch.zeros(n, n, dtype=torch.bool)
     for i in range(n):
         mask[i, i - back : i + ahead + 1] = True

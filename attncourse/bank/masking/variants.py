@@ -4,13 +4,15 @@ from attncourse.checks.variants.adapter import Adapter
 from attncourse.checks.variants.conventions import forbidden, masked
 from attncourse.checks.variants.rewriting import NEGATED
 
-MADE = Adapter(result=NEGATED, drops=("the mask is inverted", "the future in place of the past"))
+NEGATED_MASK = Adapter(
+    result=NEGATED, drops=("the mask is inverted", "the future in place of the past")
+)
 VARIANTS = (
     forbidden(
         {
-            "causal_mask": MADE,
-            "padding_mask": MADE,
-            "sliding_window_mask": MADE,
+            "causal_mask": NEGATED_MASK,
+            "padding_mask": NEGATED_MASK,
+            "sliding_window_mask": NEGATED_MASK,
             "masked_softmax": masked(),
             "leak": masked(drops=("the wrong pairs are measured",)),
         },

@@ -5,9 +5,9 @@ import numpy as np
 from attncourse import mixing
 from attncourse.bank.mixing.shared import (
     ANY_NUMBER,
-    CUT_TO_WHOLE,
-    NOT_NORMALISED,
     ONE_TOKEN,
+    ROWS_NOT_NORMALISED,
+    SHARES_CUT_TO_WHOLE,
     divide_by_row_number,
     repeated_call_cases,
 )
@@ -31,6 +31,7 @@ def compose_causal_mean_weights(seen=np.tri, along=EACH_ROW, divide=over, finish
 
 
 def running_halves(n):
+    """Return weights of which each new token takes a half."""
     W = np.eye(n)
     for i in range(1, n):
         W[i] = (W[i - 1] + W[i]) / 2
@@ -47,7 +48,7 @@ OF_RUNNING = (
     numpy_mistakes.TRANSPOSED.said(
         "Your column i holds the weights of output i. They belong in row i."
     ),
-    NOT_NORMALISED,
+    ROWS_NOT_NORMALISED,
     mistake("""a token does not see itself
         Row i averages tokens 0 … i, token i among them. Yours stops before it, which leaves row 0
         empty, or asks for a case of its own.""")
@@ -67,7 +68,7 @@ OF_RUNNING = (
         Divide the rows of the lower triangle by their sums, or put −∞ in place of 0.""")
     .by(seen=lambda n: np.exp(np.tri(n)))
     .by(seen=lambda n: np.exp(np.tri(n) / np.arange(1, n + 1))),
-    CUT_TO_WHOLE,
+    SHARES_CUT_TO_WHOLE,
     mistake("""the future, not the past
         Your matrix is upper triangular: token i averages what comes after it. Row i may hold
         weights in columns 0 … i only, the lower triangle.""").by(seen=lambda n: np.tri(n).T),

@@ -13,10 +13,8 @@ from attncourse.checks.writing.recipes import made, mistake
 
 # --- cases ---------------------------------------------------------------------------------------
 
-AMOUNTS = CaseTable(
-    {"A": "... m n"}, tensors=False, how=lambda rng, shape: rng.uniform(1, 9, shape)
-)
-ROWS = standard(AMOUNTS)
+CASES = CaseTable({"A": "... m n"}, tensors=False, how=lambda rng, shape: rng.uniform(1, 9, shape))
+ROWS = standard(CASES)
 BY_HAND = case_of_matrix([1.0, 3.0, 0.0], [2.0, 2.0, 4.0], [0.0, 5.0, 0.0])
 
 # --- decisions and mistakes ----------------------------------------------------------------------
@@ -103,16 +101,16 @@ EXERCISE = exercise(
     minutes=10,
     picture=True,
     criteria=(
-        AMOUNTS.criterion("every row sums to 1, in the old proportions", 3).on(
+        CASES.criterion("every row sums to 1, in the old proportions", 3).on(
             BY_HAND, *map(row, ("m=5 n=5", "m=5 n=3", "m=3 n=7"))
         ),
-        AMOUNTS.criterion("a row of zeros stays zero", 1).on(
+        CASES.criterion("a row of zeros stays zero", 1).on(
             case_of_matrix(
                 [1.0, 3.0, 4.0], [0.0, 0.0, 0.0], [2.0, 2.0, 6.0], note="one row of zeros"
             ),
             Case((np.zeros((2, 3)),), note="zeros everywhere"),
         ),
-        AMOUNTS.criterion("batches, a single row or column, memory layout, float32", 1).on(
+        CASES.criterion("batches, a single row or column, memory layout, float32", 1).on(
             *ROWS.batches,
             row("m=1 n=7", note="one row"),
             row("m=3 n=1", note="one column"),
@@ -124,7 +122,7 @@ EXERCISE = exercise(
             case_of_matrix([0.001, 0.0015, 0.0], [1.0, 2.0, 5.0], note="one small row"),
             once_more(BY_HAND),
         ),
-        AMOUNTS.criterion("refuses a negative entry with ValueError", 1).on(
+        CASES.criterion("refuses a negative entry with ValueError", 1).on(
             case_of_matrix([1.0, 2.0], [3.0, -0.5], note="a negative entry", raises=ValueError),
             case_of_matrix([1.0, 2.0], [0.5, -3.0], note="a negative sum", raises=ValueError),
             case_of_matrix([-1.0, -2.0], note="no entry above 0", raises=ValueError),

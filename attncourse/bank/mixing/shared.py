@@ -32,10 +32,10 @@ def divide_by_row_number(number):
     return {"divide": lambda W, sums, *width: W / number(np.arange(len(W)), *width)[:, None]}
 
 
-NOT_NORMALISED = mistake("""the rows are not normalised
+ROWS_NOT_NORMALISED = mistake("""the rows are not normalised
     You give every seen token the whole weight. Divide each row by the number of its tokens.""").by(
     divide=lambda W, *sums: W
 )
-CUT_TO_WHOLE = mistake("""the shares are cut to whole numbers
+SHARES_CUT_TO_WHOLE = mistake("""the shares are cut to whole numbers
     `1 // n`, and an array made with `dtype=int`, cut a share down to 0. Divide with `/`, and write
     into an array of floats.""").by(divide=lambda W, *sums: np.floor(over(W, sums[0])))

@@ -3,7 +3,12 @@
 import numpy as np
 
 from attncourse import mixing
-from attncourse.bank.mixing.shared import ANY_NUMBER, CUT_TO_WHOLE, ONE_TOKEN, repeated_call_cases
+from attncourse.bank.mixing.shared import (
+    ANY_NUMBER,
+    ONE_TOKEN,
+    SHARES_CUT_TO_WHOLE,
+    repeated_call_cases,
+)
 from attncourse.checks.exercise import Criterion, composition, exercise
 from attncourse.checks.writing.mistakes import Between
 from attncourse.checks.writing.recipes import made, mistake
@@ -29,7 +34,7 @@ OF_UNIFORM = (
     mistake("""the whole matrix sums to 1
         Your entries are 1/n², so all of them together sum to 1. Each row has a budget of 1 of its
         own.""").by(share=lambda n: 1 / n**2),
-    CUT_TO_WHOLE.here(share=lambda n: 1 // n),
+    SHARES_CUT_TO_WHOLE.here(share=lambda n: 1 // n),
     mistake("""one row only
         You return one row of weights. Every one of the n tokens needs its row: shape (n, n).""")
     .by(shape=lambda n: n)

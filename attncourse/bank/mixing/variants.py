@@ -4,7 +4,7 @@ from attncourse.checks.variants.adapter import Adapter
 from attncourse.checks.variants.rewriting import PERCENT
 from attncourse.checks.variants.variant import Variant, rewordings
 
-SHARES = Adapter(result=PERCENT)
+IN_PERCENT = Adapter(result=PERCENT)
 VARIANTS = (
     Variant(
         "percent",
@@ -15,10 +15,10 @@ VARIANTS = (
         "this assignment they are percentages: half of a token is 50, and a row sums to 100.",
         {
             "mix": Adapter({"A": PERCENT}),
-            "normalize_rows": SHARES,
-            "uniform_weights": SHARES,
-            "causal_mean_weights": SHARES,
-            "window_weights": SHARES,
+            "normalize_rows": IN_PERCENT,
+            "uniform_weights": IN_PERCENT,
+            "causal_mean_weights": IN_PERCENT,
+            "window_weights": IN_PERCENT,
         },
         rewordings(r"""
             U_i = \sum_j A_{ij} X_j . → U_i = \sum_j \frac{A_{ij}}{100} X_j .

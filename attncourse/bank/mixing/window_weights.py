@@ -3,7 +3,7 @@
 import numpy as np
 
 from attncourse import mixing
-from attncourse.bank.mixing.shared import NOT_NORMALISED, divide_by_row_number
+from attncourse.bank.mixing.shared import ROWS_NOT_NORMALISED, divide_by_row_number
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise
 from attncourse.checks.writing import numpy_mistakes
 from attncourse.checks.writing.cases import CaseTable, Count, once_more, row
@@ -52,6 +52,7 @@ def fold_into_text(fold):
 
 
 def slice_from_negative(i, j, n, half):
+    """Return whether token j is in a slice whose negative start counts from the end."""
     start = np.where(i < half, np.maximum(n + i - half, 0), i - half)
     return (start <= j) & (j <= i + half)
 
@@ -62,7 +63,7 @@ def all_but_itself(i, j, n, half):
 
 OF_WINDOWS = (
     numpy_mistakes.COLUMNS.called("the columns sum to 1").by(along={"axis": -1}),
-    NOT_NORMALISED,
+    ROWS_NOT_NORMALISED,
     mistake("""the edges are not renormalised
         Your rows near an end sum to less than 1, because you divide by tokens that are not there.
         Divide by the number of those that are in the window.""")

@@ -49,17 +49,17 @@ CASES = ModuleTable(
     {"query": "... m d_model"}, name="MultiHeadAttention", build="d_model h", state=heads_state
 )
 ROWS = standard(CASES, d_model=12, h=3)
-KEY = {"key": Drawn("... n d_model")}
-BOTH = KEY | {"value": Drawn("... n d_model")}
+KEY_ALONE = {"key": Drawn("... n d_model")}
+KEY_AND_VALUE = KEY_ALONE | {"value": Drawn("... n d_model")}
 VALUE_ALONE = {"key": None, "value": Drawn("... m d_model")}
 NO_BIAS = {"bias": False}
-ONE = row("m=7 d_model=12 h=3")
-TWO = ONE.but(batch=(2,))
-THREE = ONE.but(batch=(3,))  # as many sequences as heads
-ACROSS = row("m=5 n=7 d_model=12 h=3", arguments=BOTH)
-GROUPED = row("m=5 d_model=16 h=4", options={"n_kv_heads": 2})
-WIDE = row("m=5 n=7 d_model=24 h=6", batch=(2,))
-CROSSED = row("m=5 n=7 d_model=8 h=2")
+ROW = row("m=7 d_model=12 h=3")
+TWO_SEQUENCES = ROW.but(batch=(2,))
+THREE_SEQUENCES = ROW.but(batch=(3,))  # as many sequences as heads
+CROSS_ROW = row("m=5 n=7 d_model=12 h=3", arguments=KEY_AND_VALUE)
+GROUPED_ROW = row("m=5 d_model=16 h=4", options={"n_kv_heads": 2})
+WIDE_ROW = row("m=5 n=7 d_model=24 h=6", batch=(2,))
+SMALL_CROSS_ROW = row("m=5 n=7 d_model=8 h=2")
 
 
 def tokens_far_from_0(rng: Rng, shape: tuple[int, ...]):
@@ -69,7 +69,7 @@ def tokens_far_from_0(rng: Rng, shape: tuple[int, ...]):
     return tokens
 
 
-FAR_OFF = Drawn("n d_model", tokens_far_from_0)
+TOKENS_FAR_FROM_0 = Drawn("n d_model", tokens_far_from_0)
 
 
 def mask_without_value(axes: str, key: Drawn | None = None) -> dict:
@@ -77,7 +77,7 @@ def mask_without_value(axes: str, key: Drawn | None = None) -> dict:
     return {"key": key, "value": None, "mask": hole(axes)}
 
 
-EACH = mask_without_value("... m m")
+MASK_PER_SEQUENCE = mask_without_value("... m m")
 
 
 def indivisible_sizes_case(d: int, h: int) -> Case:
@@ -104,8 +104,8 @@ BY_HAND, MAPS_BY_HAND = (
     )
     for method in ("", "weights")
 )
-SOME_ARE_0 = [
-    ONE.but(zero=zero, note="some weights are 0")
+ROWS_WITH_0_WEIGHTS = [
+    ROW.but(zero=zero, note="some weights are 0")
     for zero in (
         ("W_q.weight", "W_k.bias", "W_v.bias", "W_o.weight"),
         ("W_q.bias", "W_k.weight", "W_o.bias"),
@@ -235,6 +235,7 @@ def repeat_mask_heads_first(mask, q):
 
 
 def add_bias_for_each_head(self, merged, query):
+    """Return the output with W_o's bias added once for each head."""
     other_biases = 0 if self.W_o.bias is None else (self.n_heads - 1) * self.W_o.bias
     return self.W_o(merged) + other_biases
 
@@ -298,51 +299,57 @@ EXERCISE = exercise(
     criteria=(
         CASES.criterion("attention in every head, merged, and mixed by W_o", 3).on(
             BY_HAND,
-            ONE,
-            ONE.but("m=3", note="as many tokens as heads"),
+            ROW,
+            ROW.but("m=3", note="as many tokens as heads"),
             row("m=5 d_model=32 h=2", then="m=3", note="d_head = 16"),
-            ONE.but(then={}, note=cases.OTHER_NUMBERS),
+            ROW.but(then={}, note=cases.OTHER_NUMBERS),
         ),
         CASES.criterion("keys and values from elsewhere", 2).on(
-            CROSSED.but(arguments=KEY, note="no value given: it is the key"),
-            ACROSS,
-            ACROSS.but("m=19 n=3", arguments=KEY, note="as many keys as heads"),
-            CROSSED.but("m=2 n=17", arguments=BOTH, note="many keys"),
-            CROSSED.but("m=3 n=2", batch=(2,), arguments=BOTH, note="a batch of 2"),
-            ONE.but(arguments=VALUE_ALONE, note="a value and no key: the key is the query"),
+            SMALL_CROSS_ROW.but(arguments=KEY_ALONE, note="no value given: it is the key"),
+            CROSS_ROW,
+            CROSS_ROW.but("m=19 n=3", arguments=KEY_ALONE, note="as many keys as heads"),
+            SMALL_CROSS_ROW.but("m=2 n=17", arguments=KEY_AND_VALUE, note="many keys"),
+            SMALL_CROSS_ROW.but(
+                "m=3 n=2", batch=(2,), arguments=KEY_AND_VALUE, note="a batch of 2"
+            ),
+            ROW.but(arguments=VALUE_ALONE, note="a value and no key: the key is the query"),
         ),
         CASES.criterion("fewer key and value heads, one among them", 2).on(
-            GROUPED.but("m=7"),
-            GROUPED.but(options={"n_kv_heads": 1}, note="one for all"),
-            WIDE.but(options={"n_kv_heads": 2}, note="runs of three, a batch of 2"),
-            WIDE.but(options={"n_kv_heads": 3}, arguments=KEY, note="keys from elsewhere"),
-            ROWS.batches[1].but("n=4", options={"n_kv_heads": 4}, arguments=KEY),
+            GROUPED_ROW.but("m=7"),
+            GROUPED_ROW.but(options={"n_kv_heads": 1}, note="one for all"),
+            WIDE_ROW.but(options={"n_kv_heads": 2}, note="runs of three, a batch of 2"),
+            WIDE_ROW.but(
+                options={"n_kv_heads": 3}, arguments=KEY_ALONE, note="keys from elsewhere"
+            ),
+            ROWS.batches[1].but("n=4", options={"n_kv_heads": 4}, arguments=KEY_ALONE),
         ),
         CASES.criterion("bias=False leaves every bias out", 1).on(
-            ONE.but(options=NO_BIAS),
-            GROUPED.but(options={**GROUPED.options, **NO_BIAS}),
+            ROW.but(options=NO_BIAS),
+            GROUPED_ROW.but(options={**GROUPED_ROW.options, **NO_BIAS}),
         ),
         CASES.criterion("a mask for every head", 2).on(
-            ONE.but(arguments=mask_without_value("m m"), note="(m, n)"),
-            THREE.but(arguments=mask_without_value("m m"), note="(m, n), a batch of 3"),
-            ONE.but(batch=(7,), arguments=mask_without_value("m m"), note=cases.ONE_MASK),
-            TWO.but(arguments=EACH, note="(b, m, n)"),
-            THREE.but(arguments=EACH, note="(b, m, n), as many as heads"),
-            CROSSED.but(
+            ROW.but(arguments=mask_without_value("m m"), note="(m, n)"),
+            THREE_SEQUENCES.but(arguments=mask_without_value("m m"), note="(m, n), a batch of 3"),
+            ROW.but(batch=(7,), arguments=mask_without_value("m m"), note=cases.ONE_MASK),
+            TWO_SEQUENCES.but(arguments=MASK_PER_SEQUENCE, note="(b, m, n)"),
+            THREE_SEQUENCES.but(arguments=MASK_PER_SEQUENCE, note="(b, m, n), as many as heads"),
+            SMALL_CROSS_ROW.but(
                 batch=(2,),
-                arguments=mask_without_value("... m n", **KEY),
+                arguments=mask_without_value("... m n", **KEY_ALONE),
                 note="(b, m, n), keys from elsewhere, as many sequences as heads",
             ),
-            CROSSED.but(
+            SMALL_CROSS_ROW.but(
                 "m=11",
-                arguments=mask_without_value("m n", FAR_OFF),
+                arguments=mask_without_value("m n", TOKENS_FAR_FROM_0),
                 note="(m, n), scores far from 0",
             ),
         ),
         CASES.criterion("a mask for each head", 1).on(
-            TWO.but(arguments=mask_without_value("... h m m"), note="(b, h, m, n)"),
-            THREE.but(arguments=mask_without_value("... h m m"), note="(b, h, m, n), b = h"),
-            GROUPED.but(
+            TWO_SEQUENCES.but(arguments=mask_without_value("... h m m"), note="(b, h, m, n)"),
+            THREE_SEQUENCES.but(
+                arguments=mask_without_value("... h m m"), note="(b, h, m, n), b = h"
+            ),
+            GROUPED_ROW.but(
                 batch=(2,),
                 arguments=mask_without_value("... h m m"),
                 note="(b, h, m, n), n_kv_heads",
@@ -350,13 +357,17 @@ EXERCISE = exercise(
         ),
         CASES.criterion("weights(...) returns a map for each head", 2).on(
             MAPS_BY_HAND,
-            ONE.but(method="weights"),
-            ONE.but(then={}, method="weights", note=cases.OTHER_NUMBERS),
-            ACROSS.but(batch=(2,), arguments=KEY, method="weights", note="keys from elsewhere"),
-            ACROSS.but(method="weights", note="a value that plays no part"),
-            GROUPED.but(method="weights"),
-            THREE.but(arguments=EACH, method="weights", note="(b, m, n), as many as heads"),
-            TWO.but(
+            ROW.but(method="weights"),
+            ROW.but(then={}, method="weights", note=cases.OTHER_NUMBERS),
+            CROSS_ROW.but(
+                batch=(2,), arguments=KEY_ALONE, method="weights", note="keys from elsewhere"
+            ),
+            CROSS_ROW.but(method="weights", note="a value that plays no part"),
+            GROUPED_ROW.but(method="weights"),
+            THREE_SEQUENCES.but(
+                arguments=MASK_PER_SEQUENCE, method="weights", note="(b, m, n), as many as heads"
+            ),
+            TWO_SEQUENCES.but(
                 arguments=mask_without_value("... h m m"), method="weights", note="(b, h, m, n)"
             ),
         ),
@@ -367,21 +378,21 @@ EXERCISE = exercise(
         CASES.criterion("one head, query or key; float32, large scores, weights of 0", 1).on(
             row("m=5 d_model=4 h=1", note="one head"),
             row("m=1 d_model=8 h=2", note="one token"),
-            CROSSED.but("m=1 n=17", arguments=BOTH, note="one query, many keys"),
-            CROSSED.but("m=2 n=1", arguments=BOTH, note="one key"),
+            SMALL_CROSS_ROW.but("m=1 n=17", arguments=KEY_AND_VALUE, note="one query, many keys"),
+            SMALL_CROSS_ROW.but("m=2 n=1", arguments=KEY_AND_VALUE, note="one key"),
             ROWS.single.but("d_model=21", note="float32, d_head = 7"),
             *ROWS.extreme,
-            *SOME_ARE_0,
+            *ROWS_WITH_0_WEIGHTS,
         ),
         CASES.criterion("gradients reach query, key and every weight", 2).on(
-            ACROSS.but(
+            CROSS_ROW.but(
                 batch=(2,),
                 use=callers.call_module_with_each_gradient,
                 note="a batch of 2, each gradient alone",
             ),
-            GROUPED.but(
+            GROUPED_ROW.but(
                 "n=7",
-                arguments=mask_without_value("m n", **KEY),
+                arguments=mask_without_value("m n", **KEY_ALONE),
                 use=callers.call_module_with_gradients,
                 note="with a mask, all at once",
             ),

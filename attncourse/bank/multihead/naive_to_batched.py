@@ -136,9 +136,9 @@ def take_from_other_layers(choice: tuple) -> dict:
 
 
 ONE_FROM_ONE = [(pair,) for pair in permutations(NAMES[:3], 2)]
-EXCHANGED = [((a, b), (b, a)) for a, b in combinations(NAMES[:3], 2)]
+TWO_EXCHANGED = [((a, b), (b, a)) for a, b in combinations(NAMES[:3], 2)]
 ALL_FROM_ONE = [tuple((b, a) for b in NAMES[:3] if b != a) for a in NAMES[:3]]
-ORIGINS = [*product(ONE_FROM_ONE + EXCHANGED + ALL_FROM_ONE, (("weight",), ("weight", "bias")))]
+ORIGINS = [*product(ONE_FROM_ONE + TWO_EXCHANGED + ALL_FROM_ONE, (("weight",), ("weight", "bias")))]
 
 # --- the exercise --------------------------------------------------------------------------------
 

@@ -106,10 +106,12 @@ def compose_apply_rope(
 
 
 def repeat_over_batch(angles, x):
+    """Return the angles repeated over batch and heads as one axis."""
     return angles.repeat_interleave(x[..., 0, 0].numel(), dim=0).reshape(*x.shape[:-1], -1)
 
 
 def overwrite_first(a, b, block):
+    """Return both features, the second made of the first one's new value."""
     (p, q), (r, s) = block
     a = p * a + q * b
     return a, r * a + s * b

@@ -36,6 +36,7 @@ def diagonals_in_quarters(rows):
 
 
 def overlapping_blocks(rows):
+    """Return blocks that begin in row i, so that each writes over one before."""
     R = torch.zeros(2 * len(rows[0][0]), 2 * len(rows[0][0]), dtype=torch.float64)
     for i in range(len(rows[0][0])):
         R[i : i + 2, i : i + 2] = torch.tensor([[entry[i] for entry in row] for row in rows])

@@ -6,7 +6,12 @@ import numpy as np
 import torch
 
 from attncourse import scaling
-from attncourse.bank.scaling.cases import ONLY_WEIGHTS, THREE, random_weights, saturated_weights
+from attncourse.bank.scaling.cases import (
+    BATCH_OF_THREE,
+    ONLY_WEIGHTS,
+    random_weights,
+    saturated_weights,
+)
 from attncourse.checks.exercise import Case, Rng, composition, exercise, unchanged
 from attncourse.checks.writing.cases import CaseTable, Drawn, once_more, row, standard
 from attncourse.checks.writing.mistakes import Between
@@ -78,7 +83,7 @@ EXERCISE = exercise(
         ),
         CASES.criterion("a weight of 0 adds 0", 2).on(
             Case((tensor([[1, 0, 0], [0.5, 0, 0.5]]),), note="weights of 0"),
-            THREE.but(
+            BATCH_OF_THREE.but(
                 arguments={"weights": Drawn("... n", weights_with_zeros)}, note="weights of 0"
             ),
         ),
@@ -90,10 +95,10 @@ EXERCISE = exercise(
         CASES.criterion("batches", 1).on(*ROWS.batches, TWO_AXES),
         CASES.criterion("float32, tiny weights, many keys", 1).on(
             ROWS.single.but(batch=(3,)),
-            THREE.but(
+            BATCH_OF_THREE.but(
                 "n=7", arguments={"weights": Drawn("... n", saturated_weights)}, note="saturated"
             ),
-            THREE.but(
+            BATCH_OF_THREE.but(
                 "n=24", arguments={"weights": Drawn("... n", steep_weights)}, note="1/2 to 1e-10"
             ),
             row("n=500", batch=(2,), note="500 keys"),

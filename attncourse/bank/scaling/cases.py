@@ -17,7 +17,7 @@ def saturated_weights(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
     return Softmax()(30 * rng.normal(size=shape))
 
 
-THREE = row("n=5", batch=(3,))
+BATCH_OF_THREE = row("n=5", batch=(3,))
 ARE_WEIGHTS = "The entries are weights, none below 0, and their sum is 1."
 ONLY_WEIGHTS = (
     cases.FLOATS_ONLY,

@@ -17,35 +17,37 @@ from attncourse.checks.callers import numbers_drawn, repeated, scattered, typica
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise
 from attncourse.checks.writing.recipes import made, mistake
 
-SEEDS = 32
+N_SEEDS = 32
 
 # --- cases ---------------------------------------------------------------------------------------
 
 
-def seeds(rng: Rng, number: int = SEEDS) -> list[int]:
+def seeds(rng: Rng, number: int = N_SEEDS) -> list[int]:
     """Return different seeds that every generator takes, none next to another, none 0."""
     return (rng.permutation(2**16)[:number] * 2**14 + 1).tolist()
 
 
 def sizes_case(rng: Rng, n_samples: int, *widths: int) -> Case:
+    """Return the case that compares mean variances for these widths."""
     return Case(
         kwargs={"calls": [[d_k, n_samples] for d_k in widths], "seeds": seeds(rng)},
         use=numbers_drawn,
         facts=typical_sizes,
-        shown=f"the mean of score_variance(d_k, {n_samples}, seed) over {SEEDS} seeds, for each "
+        shown=f"the mean of score_variance(d_k, {n_samples}, seed) over {N_SEEDS} seeds, for each "
         f"d_k in {widths}, rounded to a power of 2",
     )
 
 
 def call_case(facts, d_k: int, n_samples: int, seeds: list[int], note: str = "") -> Case:
-    what = "the seeds 0 to 7" if 0 in seeds else f"{len(seeds)} different seeds"
+    """Return the case of calls with these seeds, of which ``facts`` are told."""
+    seeds_text = "the seeds 0 to 7" if 0 in seeds else f"{len(seeds)} different seeds"
     times = 2 if facts is repeated else 1
     return Case(
         kwargs={"calls": [[d_k, n_samples]] * times, "seeds": seeds},
         use=numbers_drawn,
         facts=facts,
         note=note,
-        shown=f"score_variance({d_k}, {n_samples}, seed) with {what}",
+        shown=f"score_variance({d_k}, {n_samples}, seed) with {seeds_text}",
     )
 
 

@@ -3,7 +3,12 @@
 import torch
 
 from attncourse import scaling
-from attncourse.bank.scaling.cases import ONLY_WEIGHTS, THREE, random_weights, saturated_weights
+from attncourse.bank.scaling.cases import (
+    BATCH_OF_THREE,
+    ONLY_WEIGHTS,
+    random_weights,
+    saturated_weights,
+)
 from attncourse.checks.exercise import Case, composition, exercise, unchanged
 from attncourse.checks.writing import cases
 from attncourse.checks.writing.cases import CaseTable, Drawn, once_more, row, standard
@@ -36,7 +41,7 @@ def compose_softmax_jacobian(
     combine=lambda first, second: first - second,
     finish=lambda J: J,
 ):
-    """diag(p) − p pᵀ made of decisions: its two terms, what is done to them and before."""
+    """Return diag(p) − p pᵀ made of decisions: its two terms, what is done to them and before."""
 
     def softmax_jacobian(p):
         taken = take(p)
@@ -60,8 +65,8 @@ def off_diagonal(p):
 
 def all_rows_by_all_rows(J):
     """Return autograd's jacobian of a whole batch: (..., n, ..., n)."""
-    whole = torch.block_diag(*J.reshape(-1, *J.shape[-2:]))
-    return whole.reshape(*J.shape[:-1], *J.shape[:-1])
+    jacobian = torch.block_diag(*J.reshape(-1, *J.shape[-2:]))
+    return jacobian.reshape(*J.shape[:-1], *J.shape[:-1])
 
 
 # --- the exercise --------------------------------------------------------------------------------
@@ -87,7 +92,9 @@ EXERCISE = exercise(
         CASES.criterion("float32 and saturated weights", 1).on(
             ROWS.single.but(batch=(3,)),
             Case((tensor([[0, 1, 0, 0]]),), note="saturated: J is 0"),
-            THREE.but(arguments={"p": Drawn("... n", saturated_weights)}, note="nearly saturated"),
+            BATCH_OF_THREE.but(
+                arguments={"p": Drawn("... n", saturated_weights)}, note="nearly saturated"
+            ),
             once_more(BY_HAND),
         ),
         CASES.criterion("gradients reach p", 1).on(*ROWS.gradients),

@@ -66,15 +66,18 @@ OTHER_BENDS = (
 
 
 def pair_with_one_batch_axis(query, key):
+    """Return the sums of all pairs, of x with exactly one batch axis."""
     b, m, h = query.shape
     return query.reshape(b, m, 1, h) + key.unsqueeze(1)
 
 
 def repeat_each_in_runs(x, others):
+    """Return each row as often in a run as the others have rows."""
     return x.repeat_interleave(others.shape[-2], -2)
 
 
 def repeat_all_in_turn(x, others):
+    """Return all rows, one after the other, as often as the others have rows."""
     return torch.cat([x] * others.shape[-2], -2)
 
 
@@ -88,7 +91,8 @@ def pair_all_below(repeat, repeat_key):
     return {"pair": pair}
 
 
-def pair_row_by_row(query, key):
+def pair_equal_places(query, key):
+    """Return the sum of query i and key i for every key."""
     hidden = (query + key).unsqueeze(-2)
     return hidden.expand(*hidden.shape[:-2], key.shape[-2], -1)
 
@@ -159,7 +163,7 @@ EXERCISE = exercise(
             You add query i to key i alone. Put an axis of length 1 into each, (..., m, 1, h) and
             (..., 1, n, h), and every query meets every key.""")
         .by(pair=lambda query, key: query + key)
-        .by(pair=pair_row_by_row),
+        .by(pair=pair_equal_places),
         mistake("""the new axes stand the wrong way round
             Your scores are (..., n, m): row j belongs to key j. The queries get their new axis
             behind the m, `unsqueeze(-2)`, the keys before the n, `unsqueeze(-3)`.

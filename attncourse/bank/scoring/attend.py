@@ -31,7 +31,7 @@ HIDDEN_FAVOURITES = Case(
     note="hidden keys score highest",
 )
 ROW = row("m=5 n=7 d_v=3")
-FAR_BELOW = {"scores": Drawn("m n", lambda rng, shape: normal(rng, shape) - 1e6)}
+SCORES_FAR_BELOW_0 = {"scores": Drawn("m n", lambda rng, shape: normal(rng, shape) - 1e6)}
 
 # --- decisions and mistakes ----------------------------------------------------------------------
 
@@ -106,7 +106,9 @@ EXERCISE = exercise(
         ),
         CASES.criterion("large scores and float32", 1).on(
             *ROWS.numbers,
-            ROW.but(arguments=FAR_BELOW | {"mask": hole("m n")}, note="scores near −1000000"),
+            ROW.but(
+                arguments=SCORES_FAR_BELOW_0 | {"mask": hole("m n")}, note="scores near −1000000"
+            ),
             once_more(BY_HAND),
         ),
         CASES.criterion("gradients reach scores and values", 1).on(

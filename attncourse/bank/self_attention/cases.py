@@ -9,7 +9,7 @@ TOKENS = CaseTable({"X": "... n d"}, tensors=False, how=normal)
 ROWS = standard(TOKENS, d=3)
 BY_HAND = Case((np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 2.0]]),))
 # The first token's score with itself is 9, with the second one 900.
-LONGER = Case((np.array([[3.0, 0], [300, 10], [-25, 0], [0, 2]]),), note="long tokens")
+LONG_TOKENS = Case((np.array([[3.0, 0], [300, 10], [-25, 0], [0, 2]]),), note="long tokens")
 
 
 def tokens_of_many_lengths(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
@@ -18,7 +18,7 @@ def tokens_of_many_lengths(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
     return lengths * directions / np.linalg.norm(directions, axis=-1, keepdims=True)
 
 
-MANY_LENGTHS = {"X": Drawn("n d", tokens_of_many_lengths)}
+TOKENS_OF_MANY_LENGTHS = {"X": Drawn("n d", tokens_of_many_lengths)}
 
 
 def criteria_of_tokens(first: str) -> tuple[Criterion, ...]:
@@ -34,9 +34,11 @@ def criteria_of_tokens(first: str) -> tuple[Criterion, ...]:
         TOKENS.criterion("batches", 1).on(*ROWS.batches),
         TOKENS.criterion("large, small and whole numbers, float32", 1).on(
             row(
-                "n=5 d=3", arguments=MANY_LENGTHS, note="scores in the thousands, one short vector"
+                "n=5 d=3",
+                arguments=TOKENS_OF_MANY_LENGTHS,
+                note="scores in the thousands, one short vector",
             ),
-            LONGER,
+            LONG_TOKENS,
             Case((BY_HAND.args[0].astype(int),), note="whole numbers"),
             ROWS.single,
             *ROWS.extreme,

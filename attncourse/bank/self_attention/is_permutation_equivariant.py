@@ -104,14 +104,14 @@ def row_with_generator(tokens: int, seed: int, note: str) -> Row:
 ORDERS_AS_THEY_ARE = row_with_generator(2, 39449, "that begins with orders that change nothing")
 ROTATION_FIRST = row_with_generator(5, 59, "whose first order is a rotation")
 ROTATION_SECOND = row_with_generator(5, 142, "whose second order is a rotation")
-SWAPS = row_with_generator(3, 1338, "that begins with swaps of two")
+SWAPS_FIRST = row_with_generator(3, 1338, "that begins with swaps of two")
 
-SEVEN, FIVE = row("n=7 d=3"), row("n=5 d=3")
+SEVEN_TOKENS, FIVE_TOKENS = row("n=7 d=3"), row("n=5 d=3")
 # With fewer tokens, many an order would be its own inverse, or leave the first in its place.
 FIVE_BY_HAND = Case((np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 2.0], [3.0, 1.0], [2.0, 5.0]]),))
 # So many that hardly an order leaves the first in its place.
-FALLING = Case((np.arange(202.0)[::-1].reshape(101, 2),))
-RISING = Case((np.arange(14.0).reshape(7, 2),))
+FALLING_TOKENS = Case((np.arange(202.0)[::-1].reshape(101, 2),))
+RISING_TOKENS = Case((np.arange(14.0).reshape(7, 2),))
 
 
 def spaced_tokens(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
@@ -119,52 +119,61 @@ def spaced_tokens(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
     return 10.0 * rng.permuted(np.indices(shape)[0], axis=0)
 
 
-ONE_TO_TWO = {"X": Drawn("n d", lambda rng, shape: rng.uniform(1, 2, shape))}
-TELLS_APART = trial_cases(
+TOKENS_FROM_1_TO_2 = {"X": Drawn("n d", lambda rng, shape: rng.uniform(1, 2, shape))}
+PLAIN_CASES = trial_cases(
     ("scaled_features", FIVE_BY_HAND),
-    ("numbered", SEVEN),
-    ("unchanged", SEVEN),
-    ("mixed_by_scores", SEVEN.but("n=2", note="two tokens")),
-    ("mean_everywhere", SEVEN.but("d=5")),
-    ("first_everywhere", FALLING),
-    ("sorted_features", SEVEN),
-    ("numbered_in_one_feature", SEVEN.but("d=7")),
+    ("numbered", SEVEN_TOKENS),
+    ("unchanged", SEVEN_TOKENS),
+    ("mixed_by_scores", SEVEN_TOKENS.but("n=2", note="two tokens")),
+    ("mean_everywhere", SEVEN_TOKENS.but("d=5")),
+    ("first_everywhere", FALLING_TOKENS),
+    ("sorted_features", SEVEN_TOKENS),
+    ("numbered_in_one_feature", SEVEN_TOKENS.but("d=7")),
 )
-NOT_FOOLED = trial_cases(
-    ("window_mean", SEVEN),
-    ("ring_mean", SEVEN),
-    ("prefix_mean", SEVEN),
+TRICKY_CASES = trial_cases(
+    ("window_mean", SEVEN_TOKENS),
+    ("ring_mean", SEVEN_TOKENS),
+    ("prefix_mean", SEVEN_TOKENS),
     ("numbered", ORDERS_AS_THEY_ARE),
-    ("middle_sorted", RISING),
+    ("middle_sorted", RISING_TOKENS),
     ("ring_mean", ROTATION_FIRST),
     ("ring_mean", ROTATION_SECOND),
-    ("scaled_features", SWAPS),
+    ("scaled_features", SWAPS_FIRST),
 )
-UP_TO_ATOL = trial_cases(
-    ("with_rounding", FIVE.but(note="inside the default tolerance")),
-    ("with_rounding", FIVE.but(arguments={"atol": 0.0})),
-    ("scaled_features", FIVE.but(arguments={"atol": 0.0})),
-    ("drifting", FIVE.but(note="outside the default tolerance")),
-    ("drifting", FIVE.but(arguments={"atol": 5e-3})),
+TOLERANCE_CASES = trial_cases(
+    ("with_rounding", FIVE_TOKENS.but(note="inside the default tolerance")),
+    ("with_rounding", FIVE_TOKENS.but(arguments={"atol": 0.0})),
+    ("scaled_features", FIVE_TOKENS.but(arguments={"atol": 0.0})),
+    ("drifting", FIVE_TOKENS.but(note="outside the default tolerance")),
+    ("drifting", FIVE_TOKENS.but(arguments={"atol": 5e-3})),
     ("first_raised", row("n=101 d=3", arguments={"X": Drawn("n d", spaced_tokens), "atol": 0.5})),
-    ("numbered", FIVE.but(factor=1e7, arguments=ONE_TO_TWO, note="tokens in the millions")),
-    ("weighted", FIVE.but(factor=5e-7, cancel=True, note="small tokens that cancel")),
+    (
+        "numbered",
+        FIVE_TOKENS.but(factor=1e7, arguments=TOKENS_FROM_1_TO_2, note="tokens in the millions"),
+    ),
+    ("weighted", FIVE_TOKENS.but(factor=5e-7, cancel=True, note="small tokens that cancel")),
 )
-DRAWN = Case(
+DRAWN_ORDERS = Case(
     (np.arange(34.0).reshape(17, 2), (3, 5)),
     use=orders_tried,
     facts=same_orders,
     shown="is_permutation_equivariant(f, X, rng) with equal generators, and with others",
 )
-COUNTED = replace(
-    DRAWN,
+COUNTED_ORDERS = replace(
+    DRAWN_ORDERS,
     facts=several_orders,
     shown="is_permutation_equivariant(f, X, rng), counting the orders that f is given",
 )
 # What is false is so for many tokens: of few, one random order may change nothing.
-IN_BATCHES = ("causal_mean", "scaled_features", "numbered", "mixed_by_scores", "mixed_by_scores")
-KINDS = trial_cases(
-    *zip(IN_BATCHES, ROWS.batches, strict=True),
+BATCH_FUNCTIONS = (
+    "causal_mean",
+    "scaled_features",
+    "numbered",
+    "mixed_by_scores",
+    "mixed_by_scores",
+)
+CASES_OF_TYPES = trial_cases(
+    *zip(BATCH_FUNCTIONS, ROWS.batches, strict=True),
     ("scaled_features", ROWS.integers[0]),
     ("scaled_features", ROWS.single),
     ("scaled_features", once_more(FIVE_BY_HAND)),
@@ -302,13 +311,13 @@ EXERCISE = exercise(
     difficulty=2,
     minutes=15,
     criteria=(
-        Criterion("tells equivariant functions from others", 3).on(TELLS_APART),
+        Criterion("tells equivariant functions from others", 3).on(PLAIN_CASES),
         Criterion(
             "not fooled by symmetric functions, orders that change nothing, or a single order", 1
-        ).on(lambda rng: [*NOT_FOOLED(rng), COUNTED]),
-        Criterion("the orders are drawn from rng", 1).on(lambda rng: [DRAWN]),
-        Criterion("equal up to atol", 1).on(UP_TO_ATOL),
-        Criterion("batches, whole numbers, float32", 1).on(KINDS),
+        ).on(lambda rng: [*TRICKY_CASES(rng), COUNTED_ORDERS]),
+        Criterion("the orders are drawn from rng", 1).on(lambda rng: [DRAWN_ORDERS]),
+        Criterion("equal up to atol", 1).on(TOLERANCE_CASES),
+        Criterion("batches, whole numbers, float32", 1).on(CASES_OF_TYPES),
         unchanged(),
     ),
     excludes=(("n of 1", "There are at least two tokens."),),

@@ -4,7 +4,7 @@ from attncourse.checks.variants.adapter import Adapter
 from attncourse.checks.variants.rewriting import COLUMNS
 from attncourse.checks.variants.variant import Variant, rewordings
 
-TURNED = "features listen to each other, not tokens"
+DROPPED_MISTAKE = "features listen to each other, not tokens"
 VARIANTS = (
     Variant(
         "columns",
@@ -18,7 +18,7 @@ VARIANTS = (
             "attention_weights": Adapter(
                 {"X": COLUMNS}, drops=("features are compared, not tokens",)
             ),
-            "self_attention": Adapter({"X": COLUMNS}, COLUMNS, drops=(TURNED,)),
+            "self_attention": Adapter({"X": COLUMNS}, COLUMNS, drops=(DROPPED_MISTAKE,)),
         },
         rewordings(r"""
             $$S = X X^\top, \qquad A_{ij} → $$S = X^\top X, \qquad A_{ij}

@@ -78,11 +78,13 @@ def assert_length(text, n):
 
 
 def index_last_place(text, n):
+    """Return the text; Python raises an ``IndexError`` where it is too long."""
     last = range(n)[len(text) - 1]
     return text[: last + 1]
 
 
 def assign_to_slice(text, n):
+    """Return the text; torch raises an error where it is too long for the slice."""
     torch.zeros(n)[: len(text)] = torch.zeros(len(text))
     return text
 

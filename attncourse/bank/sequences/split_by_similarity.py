@@ -271,6 +271,7 @@ def cut_clusters_to_train(clusters, n, fraction, rng):
 
 
 def clusters_by_size(clusters, n, fraction, rng):
+    """Return a test side of clusters in the order of size, not at random."""
     return fill_test_side(sorted(clusters, key=len), n, fraction, Unshuffled())
 
 
@@ -280,6 +281,7 @@ class Unshuffled:
 
 
 def default_fraction(clusters, n, fraction, rng):
+    """Return a test side of 0.2, whatever is asked for."""
     return fill_test_side(clusters, n, 0.2, rng)
 
 

@@ -8,10 +8,10 @@ import torch
 
 from attncourse import serving
 from attncourse.bank.masking.shared import (
-    ADDITIVE,
-    INVERTED,
+    ADDITIVE_MASK,
+    MASK_INVERTED,
+    MASK_OF_NUMBERS,
     NO_TENSOR,
-    NUMBERS,
     additive_mask,
     finish_mask,
 )
@@ -65,6 +65,7 @@ def allow_causal_tokens(causal, real):
 
 
 def allow_token_rows(causal, real):
+    """Return the mask with rows of padding that may look at nothing."""
     return allow_causal_tokens(causal, real) & real[:, :, None]
 
 
@@ -82,7 +83,7 @@ def compose_pad_left(
     pad_row=pad_before,
     longest=max,
     fill=as_it_is,
-    made_of=lambda rows: torch.tensor(rows),
+    tensor_of=lambda rows: torch.tensor(rows),
     real_for_mask=real_by_length,
     real_for_positions=real_by_length,
     place=positions_from_start,
@@ -97,7 +98,7 @@ def compose_pad_left(
         all_rows = rows(sequences)
         n = longest(map(len, all_rows))
         cut = [row[-n:] for row in all_rows]
-        ids = made_of([pad_row(row, n, fill(pad)) for row in cut])
+        ids = tensor_of([pad_row(row, n, fill(pad)) for row in cut])
         real = torch.tensor([pad_row([True] * len(row), n, False) for row in cut])
         positions = place(real_for_positions(ids, real, pad), n)
         mask = join(causal(n), real_for_mask(ids, real, pad))
@@ -214,15 +215,15 @@ EXERCISE = exercise(
             Row i is the query, column j the key: i sees j where j comes before it.""").by(
             form=lambda mask: mask.mT
         ),
-        NUMBERS,
-        ADDITIVE.here(
+        MASK_OF_NUMBERS,
+        ADDITIVE_MASK.here(
             *(
                 {"kind": lambda mask, number=number: additive_mask(mask, number)}
                 for number in (-math.inf, -1e9, -1e4)
             )
         ),
         NO_TENSOR,
-        INVERTED,
+        MASK_INVERTED,
         mistake("""positions begin at 1
             You count with `cumsum`, which gives 1 to the first token. Positions count from 0.
         """)
@@ -312,7 +313,7 @@ EXERCISE = exercise(
         mistake("""ids are no int64
             Ids look up rows of a table, and torch asks for int64 there: `torch.tensor` of lists of
             whole numbers makes that.""")
-        .by(made_of=lambda rows: torch.tensor(rows).float())
-        .by(made_of=lambda rows: torch.tensor(rows).int()),
+        .by(tensor_of=lambda rows: torch.tensor(rows).float())
+        .by(tensor_of=lambda rows: torch.tensor(rows).int()),
     ),
 )

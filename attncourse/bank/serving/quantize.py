@@ -52,7 +52,7 @@ class QuantizeTable(CaseTable):
 
 
 CASES = QuantizeTable()
-BLOCKS = row("d=12", arguments={"bits": 4, "block": 4})
+ROW = row("d=12", arguments={"bits": 4, "block": 4})
 ROWS = standard(CASES, d=12)
 FOUR_BITS, TWO_BITS = {"bits": 4, "block": 3}, {"bits": 2, "block": 6}
 THREE_BITS = {"bits": 3, "block": 2}
@@ -63,11 +63,17 @@ def case_of_numbers(values: list, bits: int, block: int, note: str = "") -> Case
 
 
 BY_HAND = case_of_numbers([[0, 2, 1, 3], [-5, 1, -1, -3]], 2, 4, "steps of 1 and of 2")
-HALVES = case_of_numbers([[0, 0.5, 1.5, 3], [2, 5.0, 2.5, 4.5]], 2, 4, "halfway between two steps")
-LESS_HALVES = case_of_numbers([-7, -6.5, -3.5, -2.5, -1.5, -4.5, -5.5, 8], 4, 8, "halfway again")
-EQUAL = case_of_numbers([[0.1, 0.1, 0.1, 2, 0, 1]], 3, 3, "a block of equal numbers")
-ALL_EQUAL = case_of_numbers([[0.3] * 4, [0.0] * 4, [-7.7] * 4], 4, 2, "nothing but equal numbers")
-ONE_A_BLOCK = case_of_numbers([[3, -1, 0.5]], 4, 1, "one number a block")
+HALFWAY_NUMBERS = case_of_numbers(
+    [[0, 0.5, 1.5, 3], [2, 5.0, 2.5, 4.5]], 2, 4, "halfway between two steps"
+)
+MORE_HALFWAY_NUMBERS = case_of_numbers(
+    [-7, -6.5, -3.5, -2.5, -1.5, -4.5, -5.5, 8], 4, 8, "halfway again"
+)
+EQUAL_NUMBERS = case_of_numbers([[0.1, 0.1, 0.1, 2, 0, 1]], 3, 3, "a block of equal numbers")
+ALL_NUMBERS_EQUAL = case_of_numbers(
+    [[0.3] * 4, [0.0] * 4, [-7.7] * 4], 4, 2, "nothing but equal numbers"
+)
+BLOCKS_OF_ONE = case_of_numbers([[3, -1, 0.5]], 4, 1, "one number a block")
 
 
 def refused_case(values: list, bits: int, block: int, note: str) -> Case:
@@ -154,6 +160,7 @@ def ends_of_place(blocks, x):
 
 
 def symmetric_ends(blocks, x):
+    """Return ends at the largest size, below and above 0."""
     size = blocks.abs().amax(-1, keepdim=True)
     return -size, size
 
@@ -211,7 +218,7 @@ EXERCISE = exercise(
             ("codes", "scale", "minimum"),
             CASES(
                 BY_HAND,
-                BLOCKS.but(batch=(3,)),
+                ROW.but(batch=(3,)),
                 row("d=15", batch=(2,), arguments=FOUR_BITS),
                 row("d=6", batch=(6,), arguments=THREE_BITS, note="as many rows as numbers"),
                 row("d=12", batch=(12,), arguments=TWO_BITS, note="as many rows as numbers"),
@@ -221,18 +228,26 @@ EXERCISE = exercise(
             *(row("d=12", batch=(5,), arguments={"bits": b, "block": 4}) for b in (2, 3, 5, 6, 7)),
             row("d=12", batch=(2,), arguments={"bits": 8, "block": 6}, note="8 bits"),
         ),
-        CASES.criterion("halfway between two steps: to the even one", 1).on(HALVES, LESS_HALVES),
-        CASES.criterion("a block of equal numbers", 1).on(EQUAL, ALL_EQUAL, ONE_A_BLOCK),
+        CASES.criterion("halfway between two steps: to the even one", 1).on(
+            HALFWAY_NUMBERS, MORE_HALFWAY_NUMBERS
+        ),
+        CASES.criterion("a block of equal numbers", 1).on(
+            EQUAL_NUMBERS, ALL_NUMBERS_EQUAL, BLOCKS_OF_ONE
+        ),
         CASES.criterion("batches, one block a row", 1).on(
-            *(one.but("d=12", arguments=FOUR_BITS) for one in ROWS.batches if one.batch != (4,)),
+            *(
+                table_row.but("d=12", arguments=FOUR_BITS)
+                for table_row in ROWS.batches
+                if table_row.batch != (4,)
+            ),
             row(
                 "d=4", batch=(4,), arguments={"bits": 3, "block": 2}, note="every axis of length 4"
             ),
             row("d=6", batch=(3,), arguments={"bits": 4, "block": 6}, note="one block a row"),
         ),
         CASES.criterion("float32, large and small numbers", 1).on(
-            *(one.but("d=12", arguments=FOUR_BITS) for one in ROWS.numbers),
-            BLOCKS.but(factor=1e-8, note="very small"),
+            *(table_row.but("d=12", arguments=FOUR_BITS) for table_row in ROWS.numbers),
+            ROW.but(factor=1e-8, note="very small"),
             once_more(BY_HAND),
         ),
         Criterion("bits outside 2 to 8, a block that does not divide: ValueError", 1).on(

@@ -1,10 +1,10 @@
 """The exercise ``speculative_accept``: guesses that are kept as if the target had drawn them.
 
 An answer draws random numbers, in whatever order it likes. Where the outcome is certain it is
-compared as it stands. Elsewhere it is called ``DRAWS`` times on probabilities of which a right
+compared as it stands. Elsewhere it is called ``N_DRAWS`` times on probabilities of which a right
 answer makes halves, and its outcomes are told in halves: a right answer fails such a case with a
 chance of 2e-10, which is what a binomial has at a quarter and below, and at three and above. Where
-outcomes of a quarter or more are told by which of them come, one is missing in ``FEWER_DRAWS``
+outcomes of a quarter or more are told by which of them come, one is missing in ``N_FEWER_DRAWS``
 calls with a chance of 1e-10.
 """
 
@@ -24,7 +24,7 @@ from attncourse.checks.writing.recipes import made, mistake
 
 # --- cases ---------------------------------------------------------------------------------------
 
-DRAWS, FEWER_DRAWS, MORE_DRAWS = 160, 80, 240
+N_DRAWS, N_FEWER_DRAWS, N_MORE_DRAWS = 160, 80, 240
 N_VOCAB = 9
 NAMES: str = "abcdefxyz"  # of tokens; which id each has is drawn
 
@@ -70,15 +70,17 @@ def draft_cases(
 
 
 def counted_outcomes(draft: str, q: list[str], p: list[str], **about):
-    return draft_cases(draft, q, p, callers.outcomes_counted, DRAWS, True, **about)
+    """Return what makes a case that counts outcomes in halves."""
+    return draft_cases(draft, q, p, callers.outcomes_counted, N_DRAWS, True, **about)
 
 
 def counted_rare_outcomes(draft: str, q: list[str], p: list[str], **about):
     """Return ``counted_outcomes`` of a tenth: one is missing with a chance of 1e-11."""
-    return draft_cases(draft, q, p, callers.outcomes_counted, MORE_DRAWS, True, **about)
+    return draft_cases(draft, q, p, callers.outcomes_counted, N_MORE_DRAWS, True, **about)
 
 
-def possible_outcomes(draft: str, q: list[str], p: list[str], draws: int = FEWER_DRAWS, **about):
+def possible_outcomes(draft: str, q: list[str], p: list[str], draws: int = N_FEWER_DRAWS, **about):
+    """Return what makes a case that tells which outcomes come, not how often."""
     return draft_cases(draft, q, p, callers.outcomes_counted, draws, False, **about)
 
 
@@ -120,7 +122,7 @@ BY_HAND = Case(
     use=partial(callers.call_with_generator, 0),
     note="the target is certain of 2, then of 3",
 )
-UNEVEN = ["a=.1 y=.9"]  # against which a is kept for certain where p has as much for it
+UNEVEN_DRAFT = ["a=.1 y=.9"]  # against which a is kept for certain where p has as much for it
 
 # --- decisions and mistakes ----------------------------------------------------------------------
 
@@ -252,6 +254,7 @@ def keep_all_that_pass(draft, p_draft, p_target, rng):
 
 
 def accept_by_inverse_ratio(u, p, q, best):
+    """Return whether u is below q / p, in place of p / q."""
     return u < q / p if p else q > 0
 
 
@@ -276,7 +279,9 @@ EXERCISE = exercise(
                 draft_cases(
                     "abcd", certain_rows("abcd"), certain_rows("abcxe"), note="the last is refused"
                 ),
-                possible_outcomes("a", UNEVEN, ["a=.1 x=.9", "e=1"], note="as likely for both"),
+                possible_outcomes(
+                    "a", UNEVEN_DRAFT, ["a=.1 x=.9", "e=1"], note="as likely for both"
+                ),
             )
         ),
         Criterion("a guess is kept with probability min(1, p / q)", 2).on(
@@ -284,22 +289,22 @@ EXERCISE = exercise(
                 # Where the replacement comes from p, one of 20 is an id that should not come.
                 counted_rare_outcomes("a", ["a=.2 y=.8"], ["a=.1 y=.8 x=.1", "e=1"]),
                 possible_outcomes(
-                    "a", UNEVEN, ["a=.2 x=.8", "e=1"], note="more often than guessed"
+                    "a", UNEVEN_DRAFT, ["a=.2 x=.8", "e=1"], note="more often than guessed"
                 ),
                 counted_rare_outcomes("ba", ["b=1", "a=.2 y=.8"], ["b=1", "a=.1 y=.8 x=.1", "e=1"]),
                 possible_outcomes(
                     "ba",
                     ["b=.5 y=.5", "a=.5 y=.5"],
                     ["b=.25 y=.5 x=.25", "a=.25 y=.5 z=.25", "e=1"],
-                    draws=DRAWS,  # a sixteenth, where the replacement comes from p, is not missed
+                    draws=N_DRAWS,  # a sixteenth, where the replacement comes from p, is not missed
                 ),
             )
         ),
         Criterion("the refused one is replaced by what p has more than q", 2).on(
             all_cases_of(
                 possible_outcomes("a", ["a=.1 y=.7 b=.2"], ["y=.7 x=.3", "e=1"]),
-                counted_outcomes("a", UNEVEN, ["y=.9 x=.05 z=.05 b=1e-13", "e=1"]),
-                counted_outcomes("ba", ["b=1", *UNEVEN], ["b=1", "y=.9 x=.05 z=.05", "e=1"]),
+                counted_outcomes("a", UNEVEN_DRAFT, ["y=.9 x=.05 z=.05 b=1e-13", "e=1"]),
+                counted_outcomes("ba", ["b=1", *UNEVEN_DRAFT], ["b=1", "y=.9 x=.05 z=.05", "e=1"]),
                 # What x lacks is half of all in both: with its square five sixths, with p where it
                 # is above q two thirds of the first and a sixth of the second. Drawn from p or q
                 # itself, no id comes nearly as often as once or three times in four, where the
@@ -320,7 +325,7 @@ EXERCISE = exercise(
         ),
         Criterion("after all are kept, one more from the last row", 2).on(
             all_cases_of(
-                counted_outcomes("a", UNEVEN, ["a=.1 x=.9", "d=.5 e=.5"]),
+                counted_outcomes("a", UNEVEN_DRAFT, ["a=.1 x=.9", "d=.5 e=.5"]),
                 counted_outcomes("abc", certain_rows("abc"), [*certain_rows("abc"), "d=.5 e=.5"]),
             )
         ),

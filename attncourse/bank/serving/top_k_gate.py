@@ -36,10 +36,10 @@ def telling_logits(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
 
 CASES = CaseTable({"logits": "... n_experts"}, how=telling_logits)
 ROWS = standard(CASES)
-EIGHT = row("n_experts=8", arguments={"k": 2})
-FOUR = {"sizes": "n_experts=8", "batch": (4,), "arguments": {"k": 2}}
+ROW = row("n_experts=8", arguments={"k": 2})
+FOUR_ROWS = {"sizes": "n_experts=8", "batch": (4,), "arguments": {"k": 2}}
 BY_HAND = Case((tensor([[math.log(3), 0, -1, -2]]), 2), note="3/4 and 1/4")
-TIES = [
+TIE_CASES = [
     Case((tensor([[1, 2, 0, 2, 2], [3, 1, 1, 1, 0]]), 2), note="ties"),
     Case((torch.zeros(3, 7, dtype=torch.float64), 3), note="all alike"),
     Case((torch.tensor([[1.0] * 40]), 5), note="all alike, 40 experts"),
@@ -140,6 +140,7 @@ def renormalize_with_guard(number: float) -> dict[str, Any]:
 
 
 def chosen_weights_only(weights, logits, k):
+    """Return k weights for each row, in place of one for each expert."""
     return weights.gather(-1, lower_id_first(logits)[..., :k])
 
 
@@ -153,26 +154,26 @@ EXERCISE = exercise(
     criteria=(
         CASES.criterion("the softmax over the k largest, 0 elsewhere", 3).on(
             BY_HAND,
-            EIGHT.but(batch=(5,)),
+            ROW.but(batch=(5,)),
             row("n_experts=7", batch=(3,), arguments={"k": 3}),
             row("n_experts=6", batch=(6,), arguments={"k": 2}, note="as many tokens as experts"),
         ),
-        CASES.criterion("of equal logits the lower index", 1).on(*TIES),
+        CASES.criterion("of equal logits the lower index", 1).on(*TIE_CASES),
         CASES.criterion("one expert, or all of them", 1).on(
-            EIGHT.but(batch=(6,), arguments={"k": 1}, note="one of eight"),
-            EIGHT.but(batch=(3,), arguments={"k": 8}, note="all of eight"),
+            ROW.but(batch=(6,), arguments={"k": 1}, note="one of eight"),
+            ROW.but(batch=(3,), arguments={"k": 8}, note="all of eight"),
             row("n_experts=1", batch=(2,), arguments={"k": 1}, note="one expert"),
         ),
         CASES.criterion("batches", 1).on(
             *(table_row.but(arguments={"k": 2}) for table_row in ROWS.batches)
         ),
         CASES.criterion("float32, large and small logits", 1).on(
-            *(table_row.but(**FOUR) for table_row in ROWS.numbers),
-            EIGHT.but(batch=(3,), factor=1e3, note="logits in the thousands"),
+            *(table_row.but(**FOUR_ROWS) for table_row in ROWS.numbers),
+            ROW.but(batch=(3,), factor=1e3, note="logits in the thousands"),
             once_more(BY_HAND),
         ),
         CASES.criterion("gradients reach the logits", 1).on(
-            *(table_row.but(**FOUR) for table_row in ROWS.gradients)
+            *(table_row.but(**FOUR_ROWS) for table_row in ROWS.gradients)
         ),
         Criterion("k outside 1 … n: ValueError", 1).on(
             lambda rng: [

@@ -30,7 +30,7 @@ CASES = CaseTable(
     }
 )
 ROWS = standard(CASES)
-LATENT = row("h=3 m=5 n=7 d_c=4 d_r=2 d_latent=6")
+ROW = row("h=3 m=5 n=7 d_c=4 d_r=2 d_latent=6")
 BY_HAND = Case(
     (
         tensor([[[1, 0], [0, 1]], [[2, 0], [1, 1]]]),
@@ -42,8 +42,8 @@ BY_HAND = Case(
     note="two heads, d_c + d_r = 4",
 )
 # Keys of all heads would be 8 · 160 · 32 numbers; nothing else comes near a third of that.
-MANY = row("h=8 m=1 n=160 d_c=32 d_r=4 d_latent=24", note="160 tokens, 8 heads")
-KEYS_OF_ALL_HEADS = 8 * 160 * 32
+MANY_TOKENS = row("h=8 m=1 n=160 d_c=32 d_r=4 d_latent=24", note="160 tokens, 8 heads")
+N_NUMBERS_OF_ALL_KEYS = 8 * 160 * 32
 
 # --- decisions and mistakes ----------------------------------------------------------------------
 
@@ -59,10 +59,12 @@ def add_second_axis(x):
 
 
 def score_latents(q_content, latent, W_uk, absorb, share):
+    """Return content scores by queries that are taken to the latents."""
     return absorb(q_content, W_uk) @ share(latent).mT
 
 
 def score_made_keys(q_content, latent, W_uk, absorb, share):
+    """Return content scores by keys that are made of the latents."""
     return q_content @ (share(latent) @ W_uk).mT
 
 
@@ -121,23 +123,23 @@ EXERCISE = exercise(
     criteria=(
         CASES.criterion("content and turned part, over the root of both widths", 3).on(
             BY_HAND,
-            LATENT,
-            LATENT.but("h=2 m=6 n=6"),
-            LATENT.but("d_c=3 d_r=4 d_latent=5", batch=(2,)),
+            ROW,
+            ROW.but("h=2 m=6 n=6"),
+            ROW.but("d_c=3 d_r=4 d_latent=5", batch=(2,)),
         ),
         CASES.criterion("where widths, heads and tokens are as many", 1).on(
-            LATENT.but("d_c=6 d_r=6", note="d_c, d_r and d_latent alike"),
-            LATENT.but("h=4 m=4 n=4", batch=(4,), note="heads, tokens and batch alike"),
+            ROW.but("d_c=6 d_r=6", note="d_c, d_r and d_latent alike"),
+            ROW.but("h=4 m=4 n=4", batch=(4,), note="heads, tokens and batch alike"),
         ),
         CASES.criterion("no tensor (h, n, d_c) is made", 2).on(
-            MANY.but(use=partial(callers.call_measured, KEYS_OF_ALL_HEADS))
+            MANY_TOKENS.but(use=partial(callers.call_measured, N_NUMBERS_OF_ALL_KEYS))
         ),
         CASES.criterion("batches", 1).on(*ROWS.batches),
         CASES.criterion("one token, one head, float32, large and small numbers", 1).on(
-            LATENT.but("m=1", note="one query"),
-            LATENT.but("n=1", note="one token"),
-            LATENT.but("h=1 m=2 n=2", note="one head, two tokens"),
-            LATENT.but(zero=("W_uk",), note="W_uk of 0"),
+            ROW.but("m=1", note="one query"),
+            ROW.but("n=1", note="one token"),
+            ROW.but("h=1 m=2 n=2", note="one head, two tokens"),
+            ROW.but(zero=("W_uk",), note="W_uk of 0"),
             *ROWS.numbers,
             once_more(BY_HAND),
         ),

@@ -37,13 +37,13 @@ def long_text_cases(*models: tuple[list[str], str]):
     return cases
 
 
-SMALL = {
+SMALL_SIZES = {
     "n_kv_heads": 2, "d_head": 4, "window": 3, "d_latent": 6, "d_turned": 2, "d_state": 20,
 }  # fmt: skip
 BY_HAND = Case(
-    ({"layers": ["full", "full", "full"], **SMALL}, 10), note="10 tokens, 3 layers of 2 heads"
+    ({"layers": ["full", "full", "full"], **SMALL_SIZES}, 10), note="10 tokens, 3 layers of 2 heads"
 )
-FIVE_LAYERS = {"layers": ["window", "full", "latent", "state", "window"], **SMALL}
+FIVE_LAYERS = {"layers": ["window", "full", "latent", "state", "window"], **SMALL_SIZES}
 MIXED_BY_HAND = Case((FIVE_LAYERS, 10), note="a layer of each kind, and a second window")
 
 

@@ -46,7 +46,7 @@ CASES = MemoryCases(
     {"query": "... n d_k", "key": "... n d_k", "value": "... n d_v", "beta": "... n"}
 )
 ROWS = standard(CASES)
-MEMORY = row("n=7 d_k=3 d_v=4")
+ROW = row("n=7 d_k=3 d_v=4")
 BY_HAND = Case(
     (
         tensor([[1, 0], [1, 0], [1, 1]]),
@@ -139,15 +139,15 @@ EXERCISE = exercise(
     minutes=20,
     criteria=(
         CASES.criterion("the error is mended by β, then the state is read", 3).on(
-            BY_HAND, MEMORY, row("n=5 d_k=4 d_v=4"), row("n=4 d_k=5 d_v=2", batch=(2,))
+            BY_HAND, ROW, row("n=5 d_k=4 d_v=4"), row("n=4 d_k=5 d_v=2", batch=(2,))
         ),
         Criterion("a key that comes again is overwritten", 1).on(repeated_key_cases),
         CASES.criterion("batches", 1).on(*ROWS.batches),
         CASES.criterion("one token, β of 0 and 1, float32, large and small numbers", 1).on(
-            MEMORY.but("n=1", note="one token"),
-            MEMORY.but("n=2", note="two tokens"),
-            MEMORY.but(zero=("beta",), note="β of 0"),
-            MEMORY.but(factor={"beta": 1e9}, note="β of 1"),
+            ROW.but("n=1", note="one token"),
+            ROW.but("n=2", note="two tokens"),
+            ROW.but(zero=("beta",), note="β of 0"),
+            ROW.but(factor={"beta": 1e9}, note="β of 1"),
             row("n=4 d_k=1 d_v=1", note="one feature"),
             *ROWS.numbers,
             once_more(BY_HAND),

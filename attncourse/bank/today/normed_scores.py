@@ -27,9 +27,9 @@ CASES = CaseTable(
         "gain_k": Drawn("d", gains),
     }
 )
-FLOATS = CaseTable({"query": "... m d", "key": "... n d", "gain_q": "d", "gain_k": "d"})
-ROWS, EACH = standard(CASES), standard(FLOATS)
-NORMED = row("m=5 n=7 d=4")
+FLOAT_CASES = CaseTable({"query": "... m d", "key": "... n d", "gain_q": "d", "gain_k": "d"})
+ROWS, FLOAT_ROWS = standard(CASES), standard(FLOAT_CASES)
+ROW = row("m=5 n=7 d=4")
 BY_HAND = Case(
     (
         tensor([[1, 1, 1, 1], [0, 6, 0, 0]]),
@@ -114,15 +114,15 @@ EXERCISE = exercise(
     minutes=10,
     criteria=(
         CASES.criterion("queries and keys through their norms, then the scores", 3).on(
-            BY_HAND, NORMED, row("m=6 n=6 d=5"), row("m=3 n=4 d=8")
+            BY_HAND, ROW, row("m=6 n=6 d=5"), row("m=3 n=4 d=8")
         ),
         CASES.criterion("each norm has its own gain", 1).on(
-            NORMED.but(zero=("gain_q",), note="gain_q of 0"),
-            NORMED.but(zero=("gain_k",), note="gain_k of 0"),
-            NORMED.but(factor={"gain_q": 3.0}),
+            ROW.but(zero=("gain_q",), note="gain_q of 0"),
+            ROW.but(zero=("gain_k",), note="gain_k of 0"),
+            ROW.but(factor={"gain_q": 3.0}),
         ),
         CASES.criterion("eps where it is given", 1).on(
-            NORMED.but(arguments={"eps": 0.5}), NORMED.but(arguments={"eps": 1e-3}, batch=(2,))
+            ROW.but(arguments={"eps": 0.5}), ROW.but(arguments={"eps": 1e-3}, batch=(2,))
         ),
         CASES.criterion("batches", 1).on(*ROWS.batches),
         CASES.criterion("one query or key, one feature, float32, large and small", 1).on(
@@ -132,7 +132,9 @@ EXERCISE = exercise(
             *ROWS.numbers,
             once_more(BY_HAND),
         ),
-        FLOATS.criterion("gradients reach queries, keys and gains", 1).on(*EACH.gradients),
+        FLOAT_CASES.criterion("gradients reach queries, keys and gains", 1).on(
+            *FLOAT_ROWS.gradients
+        ),
         unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
@@ -225,7 +227,7 @@ EXERCISE = exercise(
             keys that go through the norm, before their products.""").by(
             sides=(False, False), finish=lambda scores, query, key: normed_rows(scores)
         ),
-        *(one.naming(d_k="d") for one in mistakes.OF_THE_SCALE),
+        *(recipe.naming(d_k="d") for recipe in mistakes.OF_THE_SCALE),
         mistakes.DIVIDED_BY_ROOT_M,
         mistakes.ALREADY_WEIGHTS,
         mistakes.SQUASHED,

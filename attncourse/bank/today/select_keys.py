@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from attncourse import today
-from attncourse.bank.masking.shared import NUMBERS, additive_mask
+from attncourse.bank.masking.shared import MASK_OF_NUMBERS, additive_mask
 from attncourse.checks.exercise import (
     Between,
     Case,
@@ -48,13 +48,13 @@ def mask_with_one_hole(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
     return np.ascontiguousarray((place > 0) | (shape[-1] == 1))
 
 
-CAUSAL = CaseTable(
+CAUSAL_CASES = CaseTable(
     {"index_scores": "... m n", "k": Count("k"), "mask": Drawn("m n", causal_mask_of)}
 )
-NEARLY_ALL_ALLOWED = CaseTable(
+CASES_WITH_ONE_HOLE = CaseTable(
     {"index_scores": "... m n", "k": Count("k"), "mask": Drawn("... m n", mask_with_one_hole)}
 )
-ALL_OF_THREE = torch.ones(2, 3, dtype=torch.bool)
+ALL_ALLOWED = torch.ones(2, 3, dtype=torch.bool)
 BY_HAND = Case(
     (
         tensor([[0.9, 0.1, 0.5, 0.7], [0.2, 0.8, 0.3, 0.6]]),
@@ -97,7 +97,7 @@ def tie_cases(rng: Rng) -> list[Case]:
 
 
 def refused_choice(k: int) -> Case:
-    return Case((torch.zeros(2, 3), k, ALL_OF_THREE), note=f"k = {k}", raises=ValueError)
+    return Case((torch.zeros(2, 3), k, ALL_ALLOWED), note=f"k = {k}", raises=ValueError)
 
 
 # --- decisions and mistakes ----------------------------------------------------------------------
@@ -193,24 +193,24 @@ EXERCISE = exercise(
     difficulty=2,
     minutes=15,
     criteria=(
-        NEARLY_ALL_ALLOWED.criterion("the k highest of the keys that are allowed", 3).on(
+        CASES_WITH_ONE_HOLE.criterion("the k highest of the keys that are allowed", 3).on(
             BY_HAND,
             row("m=5 n=11 k=3"),
             row("m=6 n=6 k=2"),
             row("m=4 n=9 k=4", factor=10.0, batch=(2,)),
         ),
         Criterion("all that are allowed where they are k or fewer", 2).on(few_allowed_cases),
-        CAUSAL.criterion("under a causal mask", 1).on(
+        CAUSAL_CASES.criterion("under a causal mask", 1).on(
             row("m=7 n=7 k=3"), row("m=6 n=6 k=2", batch=(6,), note="one mask for all")
         ),
         Criterion("of equal scores the earlier key", 2).on(tie_cases),
-        CASES.criterion("batches", 1).on(*(one.but("k=2") for one in ROWS.batches)),
+        CASES.criterion("batches", 1).on(*(table_row.but("k=2") for table_row in ROWS.batches)),
         CASES.criterion("one key, one query or key, float32, large and small scores", 1).on(
             row("m=5 n=7 k=1", note="k = 1"),
             row("m=1 n=7 k=3", note="one query"),
             row("m=3 n=1 k=1", note="one key"),
             row("m=2 n=2 k=1", note="two tokens"),
-            *(one.but("k=3") for one in ROWS.numbers),
+            *(table_row.but("k=3") for table_row in ROWS.numbers),
             once_more(BY_HAND),
         ),
         Criterion("k below 1: ValueError", 1).on(
@@ -319,7 +319,7 @@ EXERCISE = exercise(
         mistake("""True where a key is left out
             Your mask is True for the keys that are not chosen. In this course True means allowed.
         """).by(truth=lambda chosen: ~chosen),
-        NUMBERS,
+        MASK_OF_NUMBERS,
         mistake("""0 and −∞
             You return the numbers that would be added to the scores. A boolean mask is asked for,
             True where a key is chosen.""")

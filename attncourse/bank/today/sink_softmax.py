@@ -26,7 +26,7 @@ from attncourse.checks.writing.recipes import made, mistake
 
 CASES = CaseTable({"scores": "... h m n", "sink": "h"})
 ROWS = standard(CASES)
-HEADS = row("h=3 m=5 n=7")
+ROW = row("h=3 m=5 n=7")
 SQUARE_MASK = {"mask": hole("m n")}
 OWN_MASK = {"mask": hole("... 1 m n")}
 HEAD_MASK = {"mask": hole("... h m n")}
@@ -38,7 +38,7 @@ BY_HAND = Case(
     note="2, 1, 1 and 1, 1, 1, with sinks of 1 and of 5",
 )
 NO_KEY_MASK = torch.tensor([[True, False, True], [False, False, False]])
-NO_KEYS = [
+NO_KEY_CASES = [
     Case(
         (tensor([[[1, 2, 3], [4, 1, 2]]] * 2), tensor([0.5, -1]), NO_KEY_MASK),
         note="the second query has no key",
@@ -198,23 +198,23 @@ EXERCISE = exercise(
     minutes=15,
     criteria=(
         CASES.criterion("the sink takes its part of every row", 3).on(
-            BY_HAND, HEADS, HEADS.but("h=4 m=4 n=4"), HEADS.but("h=2 m=3 n=6", batch=(2,))
+            BY_HAND, ROW, ROW.but("h=4 m=4 n=4"), ROW.but("h=2 m=3 n=6", batch=(2,))
         ),
         CASES.criterion("with a mask", 2).on(
-            HEADS.but(arguments=SQUARE_MASK),
-            HEADS.but("m=6 n=6", arguments=SQUARE_MASK),
-            HEADS.but("h=2 m=4 n=3", batch=(4,), arguments=SQUARE_MASK, note="one mask for all"),
-            HEADS.but("h=2", batch=(3,), arguments=OWN_MASK, note="a mask for each sequence"),
-            HEADS.but("m=5 n=5", batch=(2,), arguments=HEAD_MASK, note="a mask for each head"),
+            ROW.but(arguments=SQUARE_MASK),
+            ROW.but("m=6 n=6", arguments=SQUARE_MASK),
+            ROW.but("h=2 m=4 n=3", batch=(4,), arguments=SQUARE_MASK, note="one mask for all"),
+            ROW.but("h=2", batch=(3,), arguments=OWN_MASK, note="a mask for each sequence"),
+            ROW.but("m=5 n=5", batch=(2,), arguments=HEAD_MASK, note="a mask for each head"),
         ),
-        Criterion("a query without a key gives 0", 1).on(lambda rng: list(NO_KEYS)),
+        Criterion("a query without a key gives 0", 1).on(lambda rng: list(NO_KEY_CASES)),
         Criterion("scores and sinks far from 0", 1).on(far_from_0_cases),
         CASES.criterion("batches", 1).on(*ROWS.batches),
         CASES.criterion("one query or key, a sink of 0, float32, large and small", 1).on(
             row("h=2 m=1 n=5", note="one query"),
             row("h=2 m=4 n=1", note="one key"),
             row("h=1 m=3 n=2", note="one head, two keys"),
-            HEADS.but(zero=("sink",), note="sinks of 0"),
+            ROW.but(zero=("sink",), note="sinks of 0"),
             *ROWS.numbers,
             once_more(BY_HAND),
         ),

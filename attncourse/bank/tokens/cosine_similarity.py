@@ -32,18 +32,18 @@ ROW = row("n=5 m=7 d=3")
 BY_HAND = Case(
     (np.array([[30.0, 40.0], [0.0, 50.0]]), np.array([[60.0, 80.0], [50.0, 0.0], [-40.0, 30.0]]))
 )
-SIZES = CASES(
+SIZE_CASES = CASES(
     row("n=1 m=5 d=3", note="n = 1"),
     row("n=1 m=1 d=3", note="n = m = 1"),
     row("n=5 m=3 d=1", note="d = 1"),
     ROW.but(turned=True, note="not contiguous in memory"),
 )
-ZEROS = CASES(
+ZERO_CASES = CASES(
     Case((np.array([[30.0, 40.0], [0.0, 0.0]]),) * 2, note="the second vector is zero"),
     ROW.but(arguments={"X": Drawn("n d", vectors_with_a_zero)}, note="a 0 in X"),
     ROW.but(arguments={"Y": Drawn("m d", vectors_with_a_zero)}, note="a 0 in Y"),
 )
-NUMBERS = CASES(
+NUMBER_CASES = CASES(
     ROWS.single,
     *ROWS.integers,
     ROW.but(factor={"X": 1e7, "Y": 1e3}, note="in the millions"),
@@ -207,10 +207,10 @@ EXERCISE = exercise(
             row("n=7 m=5 d=3"),
             row("n=5 m=5 d=5", note="as many vectors as entries in each"),
         ),
-        Criterion("any number of vectors and features", 1).on(SIZES),
-        Criterion("a zero vector has similarity 0 with everything", 1).on(ZEROS),
+        Criterion("any number of vectors and features", 1).on(SIZE_CASES),
+        Criterion("a zero vector has similarity 0 with everything", 1).on(ZERO_CASES),
         CASES.criterion("batches", 1).on(*ROWS.batches),
-        Criterion("large and short vectors, whole numbers, float32", 1).on(NUMBERS),
+        Criterion("large and short vectors, whole numbers, float32", 1).on(NUMBER_CASES),
         unchanged(),
     ),
     excludes=(("a row of very small numbers", "Vectors that are not 0 are at least 0.001 long."),),

@@ -15,13 +15,13 @@ from attncourse.checks.writing.recipes import made, mistake
 
 SMALL_TABLE = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]])
 BY_HAND = Case((np.array([2, 0, 2]), SMALL_TABLE))
-SIZES = EMBED_CASES(
+SIZE_CASES = EMBED_CASES(
     row("n=1 v=5 d=3", note="n = 1"),
     row("n=5 v=7 d=1", note="d = 1"),
     row("n=5 v=7 d=7", note="a square table"),
     row("n=5 v=7 d=3", turned=True, note="not contiguous in memory"),
 )
-NUMBERS = EMBED_CASES(
+NUMBER_CASES = EMBED_CASES(
     *EMBED_ROWS.numbers,
     row("n=5 v=7 d=3", zero=("table",), note="a table of 0"),
     once_more(BY_HAND),
@@ -96,9 +96,9 @@ EXERCISE = exercise(
         EMBED_CASES.criterion("row i is row ids[i] of the table", 3).on(
             BY_HAND, row("n=5 v=7 d=3"), row("n=7 v=5 d=11")
         ),
-        Criterion("any number of ids, tokens and features", 1).on(SIZES),
+        Criterion("any number of ids, tokens and features", 1).on(SIZE_CASES),
         EMBED_CASES.criterion("batches", 1).on(*EMBED_ROWS.batches),
-        Criterion("large and small entries, whole numbers, float32", 1).on(NUMBERS),
+        Criterion("large and small entries, whole numbers, float32", 1).on(NUMBER_CASES),
         id_range_criterion(SMALL_TABLE),
         unchanged(),
     ),

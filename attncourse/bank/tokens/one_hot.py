@@ -15,8 +15,8 @@ from attncourse.checks.writing.recipes import made, mistake
 
 CASES = IdTable({"ids": "... n", "n_vocab": Count("v")}, tensors=False)
 BY_HAND = Case((np.array([2, 0, 2]), 4))
-DTYPE = Case((np.array([2, 0, 5]), 7), use=dtype_of, shown="one_hot(ids, n_vocab=7).dtype")
-SIZES = CASES(
+DTYPE_CASE = Case((np.array([2, 0, 5]), 7), use=dtype_of, shown="one_hot(ids, n_vocab=7).dtype")
+SIZE_CASES = CASES(
     row("n=1 v=5", note="n = 1"),
     row("n=3 v=1", note="a vocabulary of one token"),
     Case((np.array([3, 0, 8, 3, 5]), 103), note="a vocabulary much larger than the ids in use"),
@@ -92,9 +92,9 @@ EXERCISE = exercise(
         CASES.criterion("one row for each id, with its 1 in the id's column", 3).on(
             BY_HAND, row("n=5 v=7"), row("n=7 v=5"), row("n=5 v=5")
         ),
-        Criterion("any number of ids and tokens", 1).on(SIZES),
+        Criterion("any number of ids and tokens", 1).on(SIZE_CASES),
         CASES.criterion("batches", 1).on(*EMBED_ROWS.batches),
-        CASES.criterion("the entries are float64", 1).on(DTYPE),
+        CASES.criterion("the entries are float64", 1).on(DTYPE_CASE),
         id_range_criterion(4),
         unchanged(),
     ),

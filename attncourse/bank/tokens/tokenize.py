@@ -74,9 +74,19 @@ def split_last_mark(text, pattern):
 
 
 # Marks that someone might think of, those inside words, and what may count as a letter or not.
-LISTS = (".", ".,", ".?!", ".,!?", ".,!?;:'", ".,!?;:'\"", ".,!?;:'\"()", ".,!?;:()-", ".,!?'-")
-INSIDE = ("'", "-", "'-", "'’")
-KNOWN, LOST = ("a-z0-9", "a-z0-9_", "a-z"), (r"\d", r"\d_", "_")
+MARK_LISTS = (
+    ".",
+    ".,",
+    ".?!",
+    ".,!?",
+    ".,!?;:'",
+    ".,!?;:'\"",
+    ".,!?;:'\"()",
+    ".,!?;:()-",
+    ".,!?'-",
+)
+MARKS_INSIDE_WORDS = ("'", "-", "'-", "'’")
+KNOWN_CHARACTERS, LOST_CHARACTERS = ("a-z0-9", "a-z0-9_", "a-z"), (r"\d", r"\d_", "_")
 OF_WORDS = (
     mistake(r"""punctuation is glued to the words
         You split at white space only, so `dog.` is another token than `dog`. A mark is a token of
@@ -115,14 +125,14 @@ OF_WORDS = (
         You look for the marks you thought of, and lose others: brackets, dashes, or signs such as +
         and €. A list is never complete; ask what a character is not: `[^\w\s]`.""")
     .by(mark=r"[.,!?;:]")
-    .by(*({"mark": rf"[^\w\s{lost}]"} for lost in ("$+<=>^`|~€", *INSIDE)))
-    .by_any(lambda marks: {"mark": f"[{re.escape(marks)}]"}, (*LISTS, string.punctuation)),
+    .by(*({"mark": rf"[^\w\s{lost}]"} for lost in ("$+<=>^`|~€", *MARKS_INSIDE_WORDS)))
+    .by_any(lambda marks: {"mark": f"[{re.escape(marks)}]"}, (*MARK_LISTS, string.punctuation)),
     mistake(r"""some marks stay glued to words
         You take one mark off the end of a word, or those on a list; `string.punctuation` lacks “ ”
         — …, too. A mark may stand anywhere: ask what a character is not, `[^\w\s]`.""")
     .by(cut=split_at_marks(".,!?;:"))
     .by(cut=split_last_mark)
-    .by_any(lambda marks: {"cut": split_at_marks(marks)}, (*LISTS, string.punctuation)),
+    .by_any(lambda marks: {"cut": split_at_marks(marks)}, (*MARK_LISTS, string.punctuation)),
     mistake("""words first, then marks
         You collect all words and then all marks. One pattern with `|` finds both in the order of
         the text.
@@ -137,8 +147,8 @@ OF_WORDS = (
     mistake("""a mark inside a word stays there
         You keep `don't`, `well-known` or `3.14` in one piece. Here a mark is a token wherever it
         stands: `don`, `'`, `t`.""")
-    .by(*({"word": rf"[\w{marks}]+"} for marks in INSIDE))
-    .by(*({"word": rf"\w+(?:[{marks}]\w+)*"} for marks in INSIDE))
+    .by(*({"word": rf"[\w{marks}]+"} for marks in MARKS_INSIDE_WORDS))
+    .by(*({"word": rf"\w+(?:[{marks}]\w+)*"} for marks in MARKS_INSIDE_WORDS))
     .by(word=r"\d+\.\d+|\w+"),
     mistake(r"""white space becomes tokens
         Your list holds spaces or line ends. A character that is not in a word is a token only if it
@@ -149,11 +159,11 @@ OF_WORDS = (
     mistake(r"""another idea of a word
         `\w` is a letter of any alphabet, a digit or the underscore. Yours leaves some out
         (a–z alone, `re.ASCII`, `isalpha`): `Élan`, `1969` or `d_model` fall apart or get lost.""")
-    .by(*({"word": rf"[{known}]+"} for known in KNOWN))
-    .by(*({"word": rf"[^\W{lost}]+"} for lost in LOST))
+    .by(*({"word": rf"[{known}]+"} for known in KNOWN_CHARACTERS))
+    .by(*({"word": rf"[^\W{lost}]+"} for lost in LOST_CHARACTERS))
     .by(word=r"[^\W\d]+|\d+")
-    .by(*({"word": rf"[{known}]+", "mark": rf"[^{known}\s]"} for known in KNOWN))
-    .by(*({"word": rf"[^\W{lost}]+", "mark": rf"[^\w\s]|[{lost}]"} for lost in LOST)),
+    .by(*({"word": rf"[{known}]+", "mark": rf"[^{known}\s]"} for known in KNOWN_CHARACTERS))
+    .by(*({"word": rf"[^\W{lost}]+", "mark": rf"[^\w\s]|[{lost}]"} for lost in LOST_CHARACTERS)),
     mistake("""no tokens are one empty token
         Where nothing is found you return a list with an empty string. A text without tokens has the
         empty list, `[]`.""").by(finish=lambda token_list: token_list or [""]),

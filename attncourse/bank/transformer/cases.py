@@ -54,9 +54,14 @@ def block_state(attentions: tuple[str, ...], norms: int):
     return state
 
 
-POST = {"pre_norm": False}
-RARE = "one head, one token; float32, large and small entries, weights of 0"
-OUTPUTS = ("W_o.weight", "W_o.bias", "W_2.weight", "W_2.bias")  # 0 here: the branches add nothing
+POST_NORM = {"pre_norm": False}
+RARE_CASES = "one head, one token; float32, large and small entries, weights of 0"
+OUTPUT_PARAMETERS = (
+    "W_o.weight",
+    "W_o.bias",
+    "W_2.weight",
+    "W_2.bias",
+)  # 0 here: the branches add nothing
 
 
 def groups_of_names(state) -> list[tuple[str, ...]]:

@@ -1,7 +1,13 @@
 """The exercise ``DecoderBlock``: an encoder's block with attention to a memory."""
 
 from attncourse import transformer
-from attncourse.bank.transformer.cases import OUTPUTS, POST, RARE, block_state, groups_of_names
+from attncourse.bank.transformer.cases import (
+    OUTPUT_PARAMETERS,
+    POST_NORM,
+    RARE_CASES,
+    block_state,
+    groups_of_names,
+)
 from attncourse.bank.transformer.mistakes import (
     DECODER_BRANCHES,
     block_class,
@@ -84,9 +90,11 @@ EXERCISE = exercise(
             ROW.but(options={"pre_norm": True}, note="pre_norm=True is given"),
         ),
         CASES.criterion("post-norm", 2).on(
-            ROW.but(options=POST),
-            SQUARE.but(options=POST),
-            row("m=5 n=3 d_model=16 h=4 d_ff=6", options=POST, batch=(2,), note="a batch of 2"),
+            ROW.but(options=POST_NORM),
+            SQUARE.but(options=POST_NORM),
+            row(
+                "m=5 n=3 d_model=16 h=4 d_ff=6", options=POST_NORM, batch=(2,), note="a batch of 2"
+            ),
         ),
         CASES.criterion("the hidden layer has 4·d_model units unless d_ff is given", 1).on(
             row("m=5 n=3 d_model=8 h=2"),
@@ -99,7 +107,7 @@ EXERCISE = exercise(
             SQUARE.but(arguments=ONLY_SELF | {"memory_mask": hole("m n")}, note="both, m = n"),
             SQUARE.but(
                 arguments=ONLY_SELF | {"memory_mask": hole("m n")},
-                options=POST,
+                options=POST_NORM,
                 note="both, m = n, post-norm",
             ),
             ROW.but(
@@ -125,15 +133,15 @@ EXERCISE = exercise(
             "feed_forward.W_2",
         ),
         CASES.criterion("batches", 1).on(*ROWS.batches),
-        CASES.criterion(RARE, 1).on(
+        CASES.criterion(RARE_CASES, 1).on(
             row("m=3 n=5 d_model=4 h=1 d_ff=7", note="one head"),
             row("m=1 n=7 d_model=8 h=2 d_ff=5", note="one token"),
             row("m=7 n=1 d_model=8 h=2 d_ff=5", note="a memory of one token"),
-            ROW.but(options=POST, zero=OUTPUTS, note="the branches add nothing"),
+            ROW.but(options=POST_NORM, zero=OUTPUT_PARAMETERS, note="the branches add nothing"),
             *(ROW.but(zero=zero, note="some weights are 0") for zero in groups_of_names(STATE)),
             ROWS.single.but("d_model=21", note="float32, d_head = 7"),
             *ROWS.extreme,
-            ROWS.extreme[0].but(options=POST, note="x in the millions, post-norm"),
+            ROWS.extreme[0].but(options=POST_NORM, note="x in the millions, post-norm"),
         ),
         CASES.criterion("gradients reach x, memory and every weight", 1).on(*ROWS.gradients),
         unchanged(),

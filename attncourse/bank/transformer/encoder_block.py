@@ -1,7 +1,13 @@
 """The exercise ``EncoderBlock``: attention and a feed-forward layer, each added to what it read."""
 
 from attncourse import transformer
-from attncourse.bank.transformer.cases import OUTPUTS, POST, RARE, block_state, groups_of_names
+from attncourse.bank.transformer.cases import (
+    OUTPUT_PARAMETERS,
+    POST_NORM,
+    RARE_CASES,
+    block_state,
+    groups_of_names,
+)
 from attncourse.bank.transformer.mistakes import (
     ENCODER_BRANCHES,
     block_class,
@@ -77,16 +83,16 @@ EXERCISE = exercise(
             ROW.but(options={"pre_norm": True}, note="pre_norm=True is given"),
         ),
         CASES.criterion("post-norm: norm(x + branch(x)), twice", 3).on(
-            ROW.but(options=POST),
-            row("n=5 d_model=16 h=4 d_ff=6", options=POST, batch=(2,), note="a batch of 2"),
+            ROW.but(options=POST_NORM),
+            row("n=5 d_model=16 h=4 d_ff=6", options=POST_NORM, batch=(2,), note="a batch of 2"),
         ),
         CASES.criterion("the hidden layer has 4·d_model units unless d_ff is given", 1).on(
             row("n=5 d_model=8 h=2"),
-            row("n=3 d_model=4 h=4", options=POST),
+            row("n=3 d_model=4 h=4", options=POST_NORM),
         ),
         CASES.criterion("a mask goes to the attention", 2).on(
             ROW.but(arguments={"mask": hole("n n")}, note="(n, n)"),
-            ROW.but(arguments={"mask": hole("n n")}, options=POST, note="(n, n), post-norm"),
+            ROW.but(arguments={"mask": hole("n n")}, options=POST_NORM, note="(n, n), post-norm"),
             ROW.but(batch=(2,), arguments={"mask": hole("... n n")}, note="(b, n, n)"),
             ROW.but(batch=(3,), arguments={"mask": hole("... n n")}, note="(b, n, n), b = h"),
             ROW.but("n=5", batch=(5,), arguments={"mask": hole("n n")}, note=ONE_MASK),
@@ -102,19 +108,19 @@ EXERCISE = exercise(
             "feed_forward.W_2",
         ),
         CASES.criterion("batches", 1).on(*ROWS.batches),
-        CASES.criterion(RARE, 1).on(
+        CASES.criterion(RARE_CASES, 1).on(
             row("n=3 d_model=4 h=1 d_ff=7", note="one head"),
-            row("n=3 d_model=4 h=1 d_ff=7", options=POST, note="one head"),
+            row("n=3 d_model=4 h=1 d_ff=7", options=POST_NORM, note="one head"),
             row("n=1 d_model=8 h=2 d_ff=5", note="one token"),
-            ROW.but(options=POST, zero=OUTPUTS, note="the branches add nothing"),
+            ROW.but(options=POST_NORM, zero=OUTPUT_PARAMETERS, note="the branches add nothing"),
             *(ROW.but(zero=zero, note="some weights are 0") for zero in groups_of_names(STATE)),
             ROWS.single.but("d_model=21", note="float32, d_head = 7"),
             *ROWS.extreme,
-            ROWS.extreme[0].but(options=POST, note="x in the millions, post-norm"),
+            ROWS.extreme[0].but(options=POST_NORM, note="x in the millions, post-norm"),
         ),
         CASES.criterion("gradients reach x and every weight", 1).on(
             *ROWS.gradients,
-            ROW.but(options=POST, use=callers.call_module_with_gradients, note="post-norm"),
+            ROW.but(options=POST_NORM, use=callers.call_module_with_gradients, note="post-norm"),
         ),
         unchanged(),
     ),

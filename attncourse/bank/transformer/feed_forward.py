@@ -19,7 +19,7 @@ CASES = ModuleTable(
     {"x": "... n d_model"}, name="FeedForward", build="d_model d_ff", state=feed_state
 )
 ROWS = standard(CASES)
-FEED = row("n=7 d_model=5 d_ff=11")
+ROW = row("n=7 d_model=5 d_ff=11")
 BY_HAND = module_case(
     "FeedForward",
     (2, 3),
@@ -109,22 +109,22 @@ EXERCISE = exercise(
     criteria=(
         CASES.criterion("W_1, the activation, W_2, for each token by itself", 3).on(
             BY_HAND,
-            FEED,
+            ROW,
             row("n=5 d_model=5 d_ff=5", note="every axis of length 5"),
             row("n=7 d_model=3 d_ff=7", note="as many tokens as hidden units"),
             row("n=7 d_model=11 d_ff=3", then="n=2", note="a narrow hidden layer"),
-            FEED.but(then={}, note=OTHER_NUMBERS),
+            ROW.but(then={}, note=OTHER_NUMBERS),
         ),
         CASES.criterion("the hidden layer has 4·d_model units unless d_ff is given", 1).on(
             row("n=7 d_model=5"),
             row("n=3 d_model=3", batch=(2,)),
         ),
         CASES.criterion("another activation", 1).on(
-            with_activation(FEED, "relu"),
+            with_activation(ROW, "relu"),
             with_activation(row("n=3 d_model=7", batch=(2,)), "silu"),
         ),
         CASES.criterion("bias=False leaves both biases out", 1).on(
-            FEED.but(options={"bias": False}),
+            ROW.but(options={"bias": False}),
             row("n=3 d_model=4", options={"bias": False}),
         ),
         CASES.criterion("batches", 1).on(*ROWS.batches),
@@ -132,7 +132,7 @@ EXERCISE = exercise(
             row("n=1 d_model=3 d_ff=7", note="one token"),
             *ROWS.numbers,
             *(
-                FEED.but(zero=zero, note="some weights are 0")
+                ROW.but(zero=zero, note="some weights are 0")
                 for zero in (("W_1.weight", "W_2.bias"), ("W_1.bias",), ("W_2.weight",))
             ),
         ),

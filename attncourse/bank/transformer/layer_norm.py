@@ -10,12 +10,12 @@ from attncourse.checks.writing.recipes import made, mistake
 
 CASES = CaseTable({"x": "... d"})
 FAR_FROM_0 = Drawn("... d", lambda rng, shape: rng.normal(size=shape) + 1e5)
-ALL_GIVEN = CaseTable({"x": "... d", "gain": "d", "bias": "d"})
-ROWS, GIVEN_ROWS = standard(CASES), standard(ALL_GIVEN)
-GAIN = {"gain": Drawn("d")}
-BOTH = GAIN | {"bias": Drawn("d")}
+CASES_WITH_GAIN_AND_BIAS = CaseTable({"x": "... d", "gain": "d", "bias": "d"})
+ROWS, ROWS_WITH_GAIN_AND_BIAS = standard(CASES), standard(CASES_WITH_GAIN_AND_BIAS)
+RANDOM_GAIN = {"gain": Drawn("d")}
+RANDOM_GAIN_AND_BIAS = RANDOM_GAIN | {"bias": Drawn("d")}
 BY_HAND = Case((tensor([[1, 3], [-3, 5], [5, 7]]), tensor([1, 10])), {"eps": 1.0})
-SEQUENCES = row("d=7", batch=(5,))
+FIVE_ROWS = row("d=7", batch=(5,))
 
 
 def bias_only_case(rng: Rng, *shape: int, **options) -> Case:
@@ -102,7 +102,7 @@ EXERCISE = exercise(
             lambda rng: [
                 BY_HAND,
                 *CASES(
-                    SEQUENCES,
+                    FIVE_ROWS,
                     row("d=5"),
                     row("d=7", batch=(7,), note="as many tokens as features"),
                     row("d=2", batch=(3,)),
@@ -112,8 +112,8 @@ EXERCISE = exercise(
         Criterion("gain and bias, of which one or both may be left out", 2).on(
             lambda rng: [
                 *CASES(
-                    SEQUENCES.but(arguments=BOTH),
-                    SEQUENCES.but(arguments=GAIN, note="no bias"),
+                    FIVE_ROWS.but(arguments=RANDOM_GAIN_AND_BIAS),
+                    FIVE_ROWS.but(arguments=RANDOM_GAIN, note="no bias"),
                 )(rng),
                 bias_only_case(rng, 5, 7),
             ]
@@ -121,9 +121,9 @@ EXERCISE = exercise(
         Criterion("eps inside the root", 2).on(
             lambda rng: [
                 *CASES(
-                    SEQUENCES.but(arguments={"eps": 0.1}, note="eps = 0.1"),
-                    SEQUENCES.but(arguments={"eps": 1e-12}, factor=1e-3, note="eps = 1e-12"),
-                    SEQUENCES.but(factor=0.003, note="entries near eps"),
+                    FIVE_ROWS.but(arguments={"eps": 0.1}, note="eps = 0.1"),
+                    FIVE_ROWS.but(arguments={"eps": 1e-12}, factor=1e-3, note="eps = 1e-12"),
+                    FIVE_ROWS.but(factor=0.003, note="entries near eps"),
                 )(rng),
             ]
         ),
@@ -131,15 +131,19 @@ EXERCISE = exercise(
         CASES.criterion("float32, large, small and equal entries, a gain or bias of 0", 1).on(
             *ROWS.numbers,
             row("d=1", batch=(3,), note="one feature: all become 0"),
-            SEQUENCES.but(zero=("x",), note="rows of zeros"),
+            FIVE_ROWS.but(zero=("x",), note="rows of zeros"),
             Case((tensor([[3, 3, 3, 3]]),), note="a row without spread"),
-            SEQUENCES.but(arguments=BOTH, zero=("gain",), note="a gain of 0"),
-            SEQUENCES.but(arguments=BOTH, zero=("bias",), note="a bias of 0"),
+            FIVE_ROWS.but(arguments=RANDOM_GAIN_AND_BIAS, zero=("gain",), note="a gain of 0"),
+            FIVE_ROWS.but(arguments=RANDOM_GAIN_AND_BIAS, zero=("bias",), note="a bias of 0"),
             row("d=7", batch=(3,), arguments={"x": FAR_FROM_0}, note="rows far from 0"),
-            ROWS.single.but(batch=(3,), arguments=BOTH, note="float32, with gain and bias"),
+            ROWS.single.but(
+                batch=(3,), arguments=RANDOM_GAIN_AND_BIAS, note="float32, with gain and bias"
+            ),
             once_more(BY_HAND),
         ),
-        ALL_GIVEN.criterion("gradients reach x, gain and bias", 2).on(*GIVEN_ROWS.gradients),
+        CASES_WITH_GAIN_AND_BIAS.criterion("gradients reach x, gain and bias", 2).on(
+            *ROWS_WITH_GAIN_AND_BIAS.gradients
+        ),
         unchanged(),
     ),
     excludes=(FLOATS_ONLY,),

@@ -9,7 +9,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from attncourse import transformer
-from attncourse.bank.transformer.cases import OUTPUTS, POST, dropout_cases
+from attncourse.bank.transformer.cases import OUTPUT_PARAMETERS, POST_NORM, dropout_cases
 from attncourse.checks import callers
 from attncourse.checks.exercise import Criterion
 from attncourse.checks.writing import decisions, mistakes
@@ -239,7 +239,7 @@ def block_class(
     return Block
 
 
-def causal(self, x):
+def causal_mask_for(self, x):
     n = x.shape[-2]
     return torch.ones(n, n, dtype=torch.bool).tril()
 
@@ -280,7 +280,7 @@ def with_one_norm(layers):
     return {"layers": other_layers}
 
 
-SUM = "`x + self.dropout(branch)`"
+SUM_TEXT = "`x + self.dropout(branch)`"
 
 ENCODER_BRANCHES = ("attention", "feed-forward")
 DECODER_BRANCHES = ("self-attention", "cross-attention", "feed-forward")
@@ -503,19 +503,19 @@ def of_the_dropout(number_of_branches: int, reads: Way) -> tuple[Recipe, ...]:
     return (
         mistake(f"""no dropout on what the branches return
             You use no dropout, or only on what a branch reads. In training every branch's output
-            loses that share of its numbers before it is added: {SUM}, with an
+            loses that share of its numbers before it is added: {SUM_TEXT}, with an
             `nn.Dropout(dropout)`.""")
         .by(drop=lambda self, output: output)
         .by(*(drop_branches_where(pre_norm) for pre_norm in (True, False))),
         mistake(f"""dropout on some of the branches
             One branch loses numbers and another does not. In training dropout falls on what every
-            branch returns: {SUM} each time.""")
+            branch returns: {SUM_TEXT} each time.""")
         .by(spared=lambda number: number > 0)
         .by(*({"spared": lambda number, i=i: number == i} for i in range(number_of_branches)))
         .by(*({"spared": lambda number, i=i: number != i} for i in range(1, number_of_branches))),
         mistake(f"""a second dropout inside a branch
             Numbers are dropped within a branch, too: of what it reads, or of its hidden units. Here
-            dropout falls once on each branch, on what it returns: {SUM}.""")
+            dropout falls once on each branch, on what it returns: {SUM_TEXT}.""")
         .by(feed=lambda self, x: self.feed_forward(drop_output(self, x)))
         .by(feed=drop_hidden_units)
         .by(reads),
@@ -525,7 +525,7 @@ def of_the_dropout(number_of_branches: int, reads: Way) -> tuple[Recipe, ...]:
         """).by(drop=lambda self, output: F.dropout(output, self.rate)),
         mistake(f"""dropout of the stream
             Your dropout falls on x itself, or on the sum. It belongs to the branch alone, before it
-            is added: {SUM}. What is in the stream stays.""")
+            is added: {SUM_TEXT}. What is in the stream stays.""")
         .by(finish=drop_output, drop=lambda self, output: output)
         .by(take=drop_output, drop=lambda self, output: output)
         .by(finish=drop_output)
@@ -598,14 +598,18 @@ def of_the_mask(decision: str, attention: str, more) -> tuple[Recipe, ...]:
         .by(
             {
                 decision: lambda self, x, mask: call(
-                    self, x, mask=causal(self, x) if mask is None else mask
+                    self, x, mask=causal_mask_for(self, x) if mask is None else mask
                 )
             }
         )
         .by(
             {
                 decision: lambda self, x, mask: call(
-                    self, x, mask=causal(self, x) if mask is None else mask & causal(self, x)
+                    self,
+                    x,
+                    mask=causal_mask_for(self, x)
+                    if mask is None
+                    else mask & causal_mask_for(self, x),
                 )
             }
         ),
@@ -622,12 +626,12 @@ def dropout_criteria(
     """
 
     def rows(share: float, **more) -> list[Row]:
-        return [plain.but(options={"dropout": share, **norm}, **more) for norm in ({}, POST)]
+        return [plain.but(options={"dropout": share, **norm}, **more) for norm in ({}, POST_NORM)]
 
     nothing_added = table(
         *rows(
             0.5,
-            zero=OUTPUTS,
+            zero=OUTPUT_PARAMETERS,
             use=callers.call_module_in_training,
             note="in training, where the branches add nothing",
         )

@@ -6,9 +6,9 @@ from attncourse.checks.exercise import Case, Criterion, unchanged
 from attncourse.checks.writing.cases import SCATTERED, CaseTable, Row, once_more, row, standard
 from attncourse.checks.writing.modules import uniform_values
 
-SIDES = "rows*patch columns*patch"
+IMAGE_SIDES = "rows*patch columns*patch"
 
-COUNTED = torch.arange(16).double()
+COUNTED_NUMBERS = torch.arange(16).double()
 
 
 def table_rows_of(sizes: str, **special) -> list[Row]:
@@ -21,7 +21,7 @@ def table_rows_of(sizes: str, **special) -> list[Row]:
 
 
 # Every two axes are as long as each other in one of these; in the first no two are.
-OF_IMAGES = """
+IMAGE_SIZES = """
 c=3 rows=5 columns=7 patch=2
 c=3 rows=2 columns=5 patch=2
 c=1 rows=2 columns=2 patch=2
@@ -31,7 +31,7 @@ c=5 rows=3 columns=2 patch=3
 c=1 rows=3 columns=2 patch=2
 c=1 rows=2 columns=3 patch=2
 """
-IMAGE_BATCHES = """
+IMAGE_SIZES_IN_BATCHES = """
 c=3 rows=5 columns=7 patch=2 | 2
 c=3 rows=2 columns=3 patch=2 | 3
 c=3 rows=2 columns=5 patch=2 | 4
@@ -40,10 +40,10 @@ c=2 rows=2 columns=3 patch=2 | 6
 c=2 rows=2 columns=3 patch=2 | 8
 """
 ONE_PATCH = [row("c=3 rows=1 columns=1 patch=5", note="one patch")]
-PIXELS = table_rows_of(
+PIXEL_ROWS = table_rows_of(
     "c=3 rows=4 columns=5 patch=1\nc=3 rows=3 columns=4 patch=1", note="patches of one pixel"
 )
-STRIPS = table_rows_of(
+STRIP_ROWS = table_rows_of(
     "c=2 rows=1 columns=2 patch=2\nc=2 rows=2 columns=1 patch=2\nc=2 rows=1 columns=2 patch=3",
     note="two patches",
 )

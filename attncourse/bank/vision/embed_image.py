@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from attncourse import vision
-from attncourse.bank.vision.cases import SIDES, table_rows_of
+from attncourse.bank.vision.cases import IMAGE_SIDES, table_rows_of
 from attncourse.bank.vision.mistakes import (
     AXES_FROM_THE_FRONT,
     CHANNEL_BY_CHANNEL,
@@ -42,7 +42,7 @@ def positions_with_class_token(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
 
 CASES = CaseTable(
     {
-        "images": f"... c {SIDES}",
+        "images": f"... c {IMAGE_SIDES}",
         "patch": Count("patch"),
         "weight": "c*patch*patch d",
         "bias": "d",
@@ -51,7 +51,7 @@ CASES = CaseTable(
     }
 )
 ROWS = standard(CASES, c=3, rows=5, columns=7, patch=2, d=11)
-EACH = callers.each_gradient(images=0, weight=2, bias=3, class_token=4, positions=5)
+EACH_GRADIENT = callers.each_gradient(images=0, weight=2, bias=3, class_token=4, positions=5)
 # One row and two patches of one pixel: 10 and 20 times 3, and one number for everything else.
 BY_HAND = Case(
     (
@@ -64,7 +64,7 @@ BY_HAND = Case(
     ),
     note="four pixels of two channels",
 )
-OF_TOKENS = """
+TOKEN_SIZES = """
 c=2 rows=4 columns=3 patch=2 d=5
 c=5 rows=2 columns=2 patch=2 d=5
 c=4 rows=2 columns=3 patch=2 d=7
@@ -72,7 +72,7 @@ c=6 rows=2 columns=3 patch=2 d=4
 c=1 rows=2 columns=2 patch=2 d=5
 c=1 rows=3 columns=2 patch=2 d=3
 """
-OF_FEW_TOKENS = """
+FEW_TOKEN_SIZES = """
 c=3 rows=3 columns=2 patch=1 d=6
 c=3 rows=1 columns=2 patch=3 d=6
 c=3 rows=1 columns=1 patch=2 d=12
@@ -80,7 +80,7 @@ c=2 rows=2 columns=1 patch=3 d=3
 c=1 rows=1 columns=3 patch=2 d=2
 c=1 rows=1 columns=2 patch=1 d=1
 """
-TOKEN_BATCHES = """
+TOKEN_SIZES_IN_BATCHES = """
 c=2 rows=4 columns=3 patch=2 d=5 | 3
 c=2 rows=2 columns=3 patch=2 d=7 | 4
 c=2 rows=3 columns=2 patch=2 d=7 | 4
@@ -89,7 +89,7 @@ c=2 rows=2 columns=3 patch=2 d=5 | 7
 c=2 rows=2 columns=3 patch=2 d=3 | 3
 c=2 rows=2 columns=3 patch=2 d=3 | 2
 """
-EMBED = row("c=3 rows=2 columns=5 patch=2 d=7", batch=(2,))
+BATCH_ROW = row("c=3 rows=2 columns=5 patch=2 d=7", batch=(2,))
 
 # --- decisions and mistakes ----------------------------------------------------------------------
 
@@ -127,21 +127,21 @@ EXERCISE = exercise(
     criteria=(
         CASES.criterion("class token first, then the patches, plus positions", 4).on(
             BY_HAND,
-            *table_rows_of(OF_TOKENS),
+            *table_rows_of(TOKEN_SIZES),
         ),
         CASES.criterion("one pixel, one patch, one feature; a part of 0", 1).on(
-            *table_rows_of(OF_FEW_TOKENS),
+            *table_rows_of(FEW_TOKEN_SIZES),
             *(
-                EMBED.but(zero=zero, note=f"{', '.join(zero)} of 0")
+                BATCH_ROW.but(zero=zero, note=f"{', '.join(zero)} of 0")
                 for zero in (("weight", "bias"), ("bias",), ("class_token",), ("positions",))
             ),
             row("c=3 rows=1 columns=1 patch=3 d=5", note="one patch"),
         ),
-        CASES.criterion("batches", 1).on(*ROWS.contiguous, *table_rows_of(TOKEN_BATCHES)),
+        CASES.criterion("batches", 1).on(*ROWS.contiguous, *table_rows_of(TOKEN_SIZES_IN_BATCHES)),
         CASES.criterion(SCATTERED, 1).on(*ROWS.not_contiguous),
         CASES.criterion("float32 and large entries", 1).on(*ROWS.numbers, once_more(BY_HAND)),
         CASES.criterion("gradients reach the image and every parameter", 1).on(
-            EMBED.but(use=EACH, note="a batch of 2, each gradient alone"),
+            BATCH_ROW.but(use=EACH_GRADIENT, note="a batch of 2, each gradient alone"),
         ),
         unchanged(),
     ),

@@ -87,6 +87,7 @@ def reshape_in_memory_order(x, p):
 
 
 def move_with_one_batch_axis(x, to):
+    """Return the axes in another order, of x with exactly one batch axis."""
     return torch.einsum(f"bcrpsq->b{to}", x)
 
 
@@ -111,6 +112,7 @@ def compose_patchify(
 
 
 def square_grid(patches, p, height, width):
+    """Return rows and columns of a square of patches."""
     n = round(patches.shape[-2] ** 0.5)
     return n, n
 
@@ -159,7 +161,7 @@ ONE_SIDE_TESTED = (
         )
     )
 )
-BY_NUMBER = mistake("""the side taken for the number of patches
+SIDE_FOR_NUMBER = mistake("""the side taken for the number of patches
     You make `patch` rows and columns of patches. It is the side of one, in pixels.
 """).by(cut=cut_into_p_patches)
 SQUARE_ASSUMED = mistake("""a square image assumed
@@ -211,7 +213,7 @@ ANOTHER_ORDER = (
         other_orders("rscpq", "rpscq", "srcpq", "rscqp", "rspqc", "srcqp", "crspq", "crpsq"),
     )
 )
-FAR_APART = mistake("""patches of pixels that lie far apart
+PIXELS_FAR_APART = mistake("""patches of pixels that lie far apart
     The axes of patches and of pixels are exchanged: your patches hold every (H / patch)-th row.
     Pixels of one patch are neighbours: `reshape(…, H // patch, patch, W // patch, patch)`.
 """).by(cut=cut_every_nth_pixel)

@@ -2,29 +2,29 @@
 
 from attncourse import vision
 from attncourse.bank.vision.cases import (
-    COUNTED,
-    IMAGE_BATCHES,
-    OF_IMAGES,
+    COUNTED_NUMBERS,
+    IMAGE_SIDES,
+    IMAGE_SIZES,
+    IMAGE_SIZES_IN_BATCHES,
     ONE_PATCH,
-    PIXELS,
-    SIDES,
+    PIXEL_ROWS,
     SIZES_THAT_DO_NOT_FIT,
-    STRIPS,
+    STRIP_ROWS,
     moving_criteria,
     refusal_criterion,
 )
 from attncourse.bank.vision.mistakes import (
     ANOTHER_ORDER,
     AXES_FROM_THE_FRONT,
-    BY_NUMBER,
     CHANNEL_BY_CHANNEL,
     CHANNELS_LAST,
     COLUMN_BY_COLUMN,
-    FAR_APART,
     LAST_DROPPED,
     ONE_SIDE_TESTED,
     OVERLAPPING_PIECES,
+    PIXELS_FAR_APART,
     RESHAPED,
+    SIDE_FOR_NUMBER,
     SIDE_NOT_REFUSED,
     SIDES_EXCHANGED,
     SQUARE_ASSUMED,
@@ -37,9 +37,9 @@ from attncourse.checks.writing.recipes import made, mistake
 
 # --- cases ---------------------------------------------------------------------------------------
 
-CASES = CaseTable({"images": f"... c {SIDES}", "patch": Count("patch")}, how=normal)
+CASES = CaseTable({"images": f"... c {IMAGE_SIDES}", "patch": Count("patch")}, how=normal)
 
-BY_HAND = Case((COUNTED.reshape(1, 4, 4), 2), note="four patches of 2 × 2")
+BY_HAND = Case((COUNTED_NUMBERS.reshape(1, 4, 4), 2), note="four patches of 2 × 2")
 
 # --- the exercise --------------------------------------------------------------------------------
 
@@ -52,12 +52,12 @@ EXERCISE = exercise(
         CASES,
         BY_HAND,
         "patches in reading order, inside one channel, row, column",
-        OF_IMAGES,
-        IMAGE_BATCHES,
+        IMAGE_SIZES,
+        IMAGE_SIZES_IN_BATCHES,
         (
             *ONE_PATCH,
-            *PIXELS,
-            *STRIPS,
+            *PIXEL_ROWS,
+            *STRIP_ROWS,
             row("c=2 rows=5 columns=4 patch=3", turned=True, note="not contiguous in memory"),
         ),
         refusal_criterion(*SIZES_THAT_DO_NOT_FIT),
@@ -74,12 +74,12 @@ EXERCISE = exercise(
         TRANSPOSED_INSIDE,
         CHANNELS_LAST,
         CHANNEL_BY_CHANNEL,
-        BY_NUMBER,
+        SIDE_FOR_NUMBER,
         SQUARE_ASSUMED,
         OVERLAPPING_PIECES,
         AXES_FROM_THE_FRONT,
         SIDES_EXCHANGED,
-        FAR_APART,
+        PIXELS_FAR_APART,
         LAST_DROPPED,
         ANOTHER_ORDER,
         mistake("""one patch a column

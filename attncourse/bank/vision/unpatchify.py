@@ -4,12 +4,12 @@ import torch
 
 from attncourse import vision
 from attncourse.bank.vision.cases import (
-    COUNTED,
-    IMAGE_BATCHES,
-    OF_IMAGES,
+    COUNTED_NUMBERS,
+    IMAGE_SIZES,
+    IMAGE_SIZES_IN_BATCHES,
     ONE_PATCH,
-    PIXELS,
-    STRIPS,
+    PIXEL_ROWS,
+    STRIP_ROWS,
     moving_criteria,
 )
 from attncourse.bank.vision.mistakes import (
@@ -18,7 +18,7 @@ from attncourse.bank.vision.mistakes import (
     CHANNEL_BY_CHANNEL,
     CHANNELS_LAST,
     COLUMN_BY_COLUMN,
-    FAR_APART,
+    PIXELS_FAR_APART,
     RESHAPED,
     SQUARE_ASSUMED,
     TRANSPOSED_INSIDE,
@@ -43,7 +43,7 @@ CASES = CaseTable(
     how=normal,
 )
 
-BY_HAND = Case((COUNTED.reshape(4, 4), 2, 4, 4), note="four patches of 2 × 2")
+BY_HAND = Case((COUNTED_NUMBERS.reshape(4, 4), 2, 4, 4), note="four patches of 2 × 2")
 
 # --- decisions and mistakes ----------------------------------------------------------------------
 
@@ -96,12 +96,12 @@ EXERCISE = exercise(
         CASES,
         BY_HAND,
         "every pixel back in its place",
-        OF_IMAGES,
-        IMAGE_BATCHES,
+        IMAGE_SIZES,
+        IMAGE_SIZES_IN_BATCHES,
         (
             *ONE_PATCH,
-            *PIXELS,
-            *STRIPS,
+            *PIXEL_ROWS,
+            *STRIP_ROWS,
             row("c=2 rows=5 columns=4 patch=3", turned=True, note="not contiguous in memory"),
         ),
         c=3,
@@ -145,7 +145,7 @@ EXERCISE = exercise(
             join=lambda x: x,
             finish=lambda x, height, width: x.reshape(*x.shape[:-4], height, width),
         ),
-        FAR_APART.here(move=lambda x, axes: move_axes(x, axes, "cprqs")).said(
+        PIXELS_FAR_APART.here(move=lambda x, axes: move_axes(x, axes, "cprqs")).said(
             "You join row inside and row of patches in this order, so neighbouring pixels end up "
             "far apart. The row of patches comes first, the row inside it second."
         ),

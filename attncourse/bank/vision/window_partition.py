@@ -4,7 +4,7 @@ import torch
 
 from attncourse import vision
 from attncourse.bank.vision.cases import (
-    SIDES,
+    IMAGE_SIDES,
     SIZES_THAT_DO_NOT_FIT,
     moving_criteria,
     refusal_criterion,
@@ -13,12 +13,12 @@ from attncourse.bank.vision.cases import (
 from attncourse.bank.vision.mistakes import (
     ANOTHER_ORDER,
     AXES_FROM_THE_FRONT,
-    BY_NUMBER,
     COLUMN_BY_COLUMN,
     LAST_DROPPED,
     ONE_SIDE_TESTED,
     OVERLAPPING_PIECES,
     RESHAPED,
+    SIDE_FOR_NUMBER,
     SIDE_NOT_REFUSED,
     SIDES_EXCHANGED,
     SQUARE_ASSUMED,
@@ -36,11 +36,13 @@ from attncourse.checks.writing.recipes import made, mistake
 
 # --- cases ---------------------------------------------------------------------------------------
 
-CASES = CaseTable({"x": f"... {SIDES} d".replace("patch", "w"), "window": Count("w")}, how=normal)
+CASES = CaseTable(
+    {"x": f"... {IMAGE_SIDES} d".replace("patch", "w"), "window": Count("w")}, how=normal
+)
 
 BY_HAND = Case((torch.arange(32).double().reshape(4, 4, 2), 2), note="four windows of 2 × 2")
 
-OF_WINDOWS = """
+WINDOW_SIZES = """
 rows=5 columns=7 w=2 d=3
 rows=2 columns=5 w=2 d=4
 rows=5 columns=2 w=2 d=4
@@ -48,7 +50,7 @@ rows=3 columns=2 w=2 d=6
 rows=2 columns=2 w=2 d=3
 rows=2 columns=3 w=3 d=9
 """
-BATCHES = """
+WINDOW_SIZES_IN_BATCHES = """
 rows=5 columns=7 w=2 d=3 | 2
 rows=2 columns=5 w=2 d=3 | 4
 rows=5 columns=2 w=2 d=3 | 4
@@ -99,8 +101,8 @@ EXERCISE = exercise(
         CASES,
         BY_HAND,
         "windows in reading order, and tokens in each",
-        OF_WINDOWS,
-        BATCHES,
+        WINDOW_SIZES,
+        WINDOW_SIZES_IN_BATCHES,
         (
             row("rows=1 columns=1 w=5 d=3", note="one window"),
             *table_rows_of(
@@ -134,7 +136,7 @@ EXERCISE = exercise(
             Tokens of one window are neighbours.""")
         .by(order="pqrsd")
         .by(cut=cut_every_nth_pixel),
-        BY_NUMBER.called("the side taken for the number of windows").said(
+        SIDE_FOR_NUMBER.called("the side taken for the number of windows").said(
             "You make `window` rows and columns of windows. It is the side of one, in tokens."
         ),
         SQUARE_ASSUMED.said(

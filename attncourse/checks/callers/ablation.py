@@ -41,9 +41,13 @@ def call_on_llama(
         block.register_forward_hook(lambda block, args_in, x: None)
     hooks = hooks_of(model)
     result = implementation(model, *args)
-    same = hooks_of(model) == hooks
+    has_same_hooks = hooks_of(model) == hooks
     with torch.no_grad():
-        return {NAME_OF_RESULT: result, NAME_OF_MODEL: model(args[1]), NAME_OF_HOOKS_KEPT: same}
+        return {
+            NAME_OF_RESULT: result,
+            NAME_OF_MODEL: model(args[1]),
+            NAME_OF_HOOKS_KEPT: has_same_hooks,
+        }
 
 
 def hooks_of(model: Any) -> list[dict]:
@@ -126,9 +130,9 @@ def copy_module(module: Any) -> Any:
     ``copy.deepcopy``, which copies the tensors, takes longer than to build a new module.
     """
     kind: Any = type(module)
-    other = kind.__new__(kind)
+    copied_module = kind.__new__(kind)
     for name, value in vars(module).items():
-        vars(other)[name] = value.copy() if isinstance(value, dict | set) else value
-    for name, inner in other._modules.items():
-        other._modules[name] = copy_module(inner)
-    return other
+        vars(copied_module)[name] = value.copy() if isinstance(value, dict | set) else value
+    for name, inner in copied_module._modules.items():
+        copied_module._modules[name] = copy_module(inner)
+    return copied_module

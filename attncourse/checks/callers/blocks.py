@@ -41,8 +41,8 @@ def call_module_activated(implementation: Callable, make, method: str, inputs, *
     from torch.nn import functional as F  # chapters on NumPy do without
 
     args, options = make
-    named = {**options, "activation": getattr(F, options["activation"])}
-    return call_module(implementation, (args, named), method, inputs, **tensors)
+    changed_options = {**options, "activation": getattr(F, options["activation"])}
+    return call_module(implementation, (args, changed_options), method, inputs, **tensors)
 
 
 def added_in_training(

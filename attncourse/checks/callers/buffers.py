@@ -46,12 +46,12 @@ def changed_buffers(before: State, after: State) -> int:
 
 def reachable_buffers(answer: Any) -> Iterator[Any]:
     """Yield the buffers that references lead to from an answer, but for those through libraries."""
-    seen, to_search = set(), [answer]
+    visited, to_search = set(), [answer]
     while to_search:
         thing = to_search.pop()
-        if isinstance(thing, ATOMIC_TYPES) or id(thing) in seen:
+        if isinstance(thing, ATOMIC_TYPES) or id(thing) in visited:
             continue
-        seen.add(id(thing))
+        visited.add(id(thing))
         if isinstance(thing, (np.ndarray, *BUFFER_TYPES)) or is_torch(thing, "Tensor"):
             yield thing
         elif is_searched_further(thing):
@@ -70,8 +70,8 @@ def is_of_library(module: Any) -> bool:
     """True if the module of this name is Python's, this package's or an installed library's."""
     root = str(module).partition(".")[0]
     file = str(getattr(sys.modules.get(root), "__file__", None))
-    ours = root in ("attncourse", *sys.stdlib_module_names)
-    return root != "__main__" and (ours or "-packages" in file)
+    is_ours_or_pythons = root in ("attncourse", *sys.stdlib_module_names)
+    return root != "__main__" and (is_ours_or_pythons or "-packages" in file)
 
 
 def is_torch(thing: Any, name: str) -> bool:
@@ -93,5 +93,5 @@ def memory_of(thing: Any) -> tuple[np.ndarray, int]:
         return np.frombuffer(view.cast("B"), np.uint8), max(view.itemsize, 2)
     import torch
 
-    whole = torch.empty(0, dtype=torch.uint8).set_(thing.detach().untyped_storage())
-    return whole.numpy(), thing.element_size()
+    storage = torch.empty(0, dtype=torch.uint8).set_(thing.detach().untyped_storage())
+    return storage.numpy(), thing.element_size()

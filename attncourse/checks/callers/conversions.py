@@ -13,17 +13,17 @@ def parameters_made(implementation: Callable, names, **tensors) -> dict[str, Any
     The other module is built of the tensors (``module_of``). Raises ``Unusable`` for a missing
     parameter, and for one with other numbers at a second call, as if it had never been filled.
     """
-    made, again = (state_of(implementation(module_of(tensors))) for _ in range(2))
+    first, second = (state_of(implementation(module_of(tensors))) for _ in range(2))
     for name in names:
-        if name not in made or name not in again:
-            has = ", ".join(made) or "none"
+        if name not in first or name not in second:
+            has = ", ".join(first) or "none"
             raise Unusable(f"the module you return has no parameter {name}; it has {has}")
-        if not equal_tensors(made[name], again[name]):
+        if not equal_tensors(first[name], second[name]):
             raise Unusable(
                 f"{name} of the module you return holds other numbers at every call: the random "
                 "ones that it was built with?"
             )
-    return {name: made[name].detach().clone() for name in names}
+    return {name: first[name].detach().clone() for name in names}
 
 
 def output_of_made(implementation: Callable, inputs, **tensors) -> Any:
@@ -33,28 +33,28 @@ def output_of_made(implementation: Callable, inputs, **tensors) -> Any:
     ``Unusable`` for a second conversion's other output.
     """
     values = [tensors.pop(name) for name in inputs]
-    made, again = (implementation(module_of(tensors)) for _ in range(2))
-    state_of(made)  # raises ``Unusable`` for what is no module
-    state_of(again)
-    output = made(*values)
-    if is_tensor(output) and not equal_tensors(output, again(*values)):
+    first, second = (implementation(module_of(tensors)) for _ in range(2))
+    state_of(first)  # raises ``Unusable`` for what is no module
+    state_of(second)
+    output = first(*values)
+    if is_tensor(output) and not equal_tensors(output, second(*values)):
         raise Unusable("the module you return gives other numbers whenever it is made")
     return output
 
 
 def shared_by_made(implementation: Callable, **tensors) -> list[str]:
     """Return the names of the tensors whose memory the module that is made of them shares."""
-    made = state_of(implementation(module_of(tensors)))
-    addresses = {plain_tensor(value).untyped_storage().data_ptr() for value in made.values()}
+    state = state_of(implementation(module_of(tensors)))
+    addresses = {plain_tensor(value).untyped_storage().data_ptr() for value in state.values()}
     return [name for name, x in tensors.items() if x.untyped_storage().data_ptr() in addresses]
 
 
-def state_of(made: Any) -> dict[str, Any]:
+def state_of(module_or_dict: Any) -> dict[str, Any]:
     """Return a module's parameters and buffers by name; ``Unusable`` for what is no module."""
     Module = type_of_modules()
-    if not isinstance(made, Module):
-        raise Unusable(f"returned {type(made).__name__}, which is not a torch.nn.Module")
-    return Module.state_dict(made)
+    if not isinstance(module_or_dict, Module):
+        raise Unusable(f"returned {type(module_or_dict).__name__}, which is not a torch.nn.Module")
+    return Module.state_dict(module_or_dict)
 
 
 def equal_tensors(a: Any, b: Any) -> bool:
@@ -78,8 +78,8 @@ def module_of(state: dict[str, Any]) -> Any:
         return layer
     parts: dict[str, dict[str, Any]] = {}
     for name, tensor in state.items():
-        first, _, rest = name.partition(".")
-        parts.setdefault(first, {})[rest] = tensor
+        first, _, rest_of_name = name.partition(".")
+        parts.setdefault(first, {})[rest_of_name] = tensor
     children = {name: module_of(part) for name, part in parts.items()}
     if all(name.isdigit() for name in children):
         return nn.ModuleList(children.values())

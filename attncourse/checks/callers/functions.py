@@ -30,15 +30,15 @@ def orders_tried(implementation: Callable, X: Any, seeds: tuple) -> dict[str, li
 
     def orders(seed: int) -> list[np.ndarray]:
         """Return the inputs of one run, in the order of the calls."""
-        seen: list[np.ndarray] = []
+        inputs: list[np.ndarray] = []
 
         def f(x: Any) -> Any:
             """Return x, and note it: an equivariant function, so that no test of it ends early."""
-            seen.append(np.array(x, dtype=float))
+            inputs.append(np.array(x, dtype=float))
             return np.array(x)
 
         implementation(f, X.copy(), rng=np.random.default_rng(seed))
-        return seen
+        return inputs
 
     return {name: [orders(seed) for seed in seeds] for name in ("once", "again")}
 

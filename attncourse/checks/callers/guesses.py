@@ -15,14 +15,21 @@ from attncourse.checks.trying.outcome import Unusable, is_tensor, plain_tensor
 
 
 def call_for_parts(
-    parts: tuple[str, ...], whole: tuple[str, ...], implementation: Callable, *args, **kwargs
+    parts: tuple[str, ...],
+    whole_number_parts: tuple[str, ...],
+    implementation: Callable,
+    *args,
+    **kwargs,
 ) -> dict[str, Any]:
-    """Return the parts of the result by name, those in ``whole`` as int64 if their numbers are."""
+    """Return the parts of the result by name.
+
+    Those in ``whole_number_parts`` come as int64 if their numbers are whole.
+    """
     returned = implementation(*args, **kwargs)
     if not isinstance(returned, tuple | list) or len(returned) != len(parts):
         raise Unusable(wrong_type(returned, f"({', '.join(parts)})"))
-    named = zip(parts, returned, strict=True)
-    return {name: as_whole(value) if name in whole else value for name, value in named}
+    pairs = zip(parts, returned, strict=True)
+    return {name: as_whole(value) if name in whole_number_parts else value for name, value in pairs}
 
 
 def call_for_new_list(implementation: Callable, argument: list, *args) -> list:
@@ -101,17 +108,19 @@ def kept_with_generators(
 
         return call_seeded(torch_seed, text_of_ids)
 
-    first, like_it, other = (torch.Generator().manual_seed(seed) for seed in (seeds[0], *seeds))
-    return [ids_kept(first, 1), ids_kept(like_it, 2), ids_kept(other, 1), ids_kept(first, 1)]
+    first, same_seed, other_seed = (
+        torch.Generator().manual_seed(seed) for seed in (seeds[0], *seeds)
+    )
+    return [ids_kept(first, 1), ids_kept(same_seed, 2), ids_kept(other_seed, 1), ids_kept(first, 1)]
 
 
 def decided_by_rng(ids_kept: list[str]) -> dict[str, bool]:
     """Return three facts: whether the generator, and nothing else, decides which ids are kept."""
-    first, like_it, other, went_on = ids_kept
+    first, same_seed, other_seed, first_again = ids_kept
     return {
-        "equal generators give the same": first == like_it,
-        "other generators give something else": first != other,
-        "a generator that goes on gives something else": first != went_on,
+        "equal generators give the same": first == same_seed,
+        "other generators give something else": first != other_seed,
+        "a generator that goes on gives something else": first != first_again,
     }
 
 

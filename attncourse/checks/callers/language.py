@@ -110,8 +110,8 @@ def shares_drawn(
     if with_generator:
         options["generator"] = torch.Generator().manual_seed(seed)
     ids = tokens_in(call_seeded(seed, implementation, many, **options), many)
-    drawn = torch.nn.functional.one_hot(ids.long(), logits.shape[-1])
-    return (drawn.sum(0) * parts / draws).round().long()
+    one_hot = torch.nn.functional.one_hot(ids.long(), logits.shape[-1])
+    return (one_hot.sum(0) * parts / draws).round().long()
 
 
 def drawn_with_generators(implementation: Callable, seeds, logits: Any) -> list[Any]:
@@ -128,19 +128,23 @@ def drawn_with_generators(implementation: Callable, seeds, logits: Any) -> list[
         return tokens_in(ids, logits)
 
     free = [drawn(None, torch_seed=seed) for seed in seeds]
-    first, like_it, other = (torch.Generator().manual_seed(seed) for seed in (seeds[0], *seeds))
-    order = ((first, 1), (like_it, 2), (other, 1), (first, 1))
+    first, same_seed, other_seed = (
+        torch.Generator().manual_seed(seed) for seed in (seeds[0], *seeds)
+    )
+    order = ((first, 1), (same_seed, 2), (other_seed, 1), (first, 1))
     return [*free, *(drawn(generator, torch_seed) for generator, torch_seed in order)]
 
 
 def decided_by_generators(ids: list[Any]) -> dict[str, bool]:
     """Return four facts: whether the generator, or torch's own without one, decides the tokens."""
-    free, again, first, like_it, other, went_on = (plain_tensor(drawn) for drawn in ids)
+    without_one, without_one_again, first, same_seed, other_seed, first_again = (
+        plain_tensor(drawn) for drawn in ids
+    )
     return {
-        "equal generators draw the same tokens": bool((first == like_it).all()),
-        "other generators draw other tokens": bool((first != other).any()),
-        "without one torch's own numbers decide": bool((free != again).any()),
-        "a generator that goes on draws other tokens": bool((first != went_on).any()),
+        "equal generators draw the same tokens": bool((first == same_seed).all()),
+        "other generators draw other tokens": bool((first != other_seed).any()),
+        "without one torch's own numbers decide": bool((without_one != without_one_again).any()),
+        "a generator that goes on draws other tokens": bool((first != first_again).any()),
     }
 
 

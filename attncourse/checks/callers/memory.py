@@ -96,7 +96,7 @@ def call_within_limit(
         torch.zeros(1)  # the first operation that is watched may load more of torch
     call(*(x.flip(tuple(range(x.ndim))) if is_tensor(x) else x for x in args))
     before = buffer_contents(implementation)
-    with LargestTensor() as seen, peak_outside_torch() as peak_bytes:
+    with LargestTensor() as largest_tensor, peak_outside_torch() as peak_bytes:
         result = call(*args)
         elsewhere = peak_bytes() // BYTES_PER_NUMBER
     elsewhere += changed_buffers(before, buffer_contents(implementation))
@@ -104,7 +104,7 @@ def call_within_limit(
         raise Unusable(wrong_type(result, "a torch tensor"))
     return {
         "the output": result,
-        f"no tensor of {limit} numbers or more was made": seen.numbers < limit,
+        f"no tensor of {limit} numbers or more was made": largest_tensor.numbers < limit,
         f"fewer than {limit} numbers are held in NumPy, in lists or in what was there before": (
             elsewhere < limit
         ),

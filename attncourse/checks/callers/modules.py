@@ -64,8 +64,8 @@ def call_module_with_each_gradient(
     leaves = gradient_leaves(module, inputs, values, tensors)
     results: dict[str, Any] = {}
     for name, leaf in leaves.items():
-        for other in leaves.values():
-            other.requires_grad_(other is leaf)
+        for each_leaf in leaves.values():
+            each_leaf.requires_grad_(each_leaf is leaf)
         output = (getattr(module, method) if method else module)(*values)
         results |= {"the output": output, **gradients_of_sum(output, {name: leaf})}
     return results
@@ -100,8 +100,8 @@ def gradient_leaves(module: Any, inputs, values: list, tensors: dict[str, Any]) 
         for name, value in zip(inputs, values, strict=True)
         if is_tensor(value) and value.requires_grad
     }
-    named = type_of_modules().named_parameters(module)
-    return input_leaves | {name: p for name, p in named if name in tensors}
+    parameters = type_of_modules().named_parameters(module)
+    return input_leaves | {name: p for name, p in parameters if name in tensors}
 
 
 def leaf_of(value: Any) -> Any:
@@ -135,16 +135,16 @@ def load_weights(module: Any, state: dict[str, Any]) -> None:
                 f"your module has {name} of shape {tuple(parameters[name].shape)}, "
                 f"expected {tuple(value.shape)}"
             )
-    named = dict(Module.named_parameters(module))
-    learned = sum(p.numel() for p in named.values() if p.requires_grad)
-    wanted = sum(value.numel() for value in state.values())
-    if learned > wanted:
-        extra = ", ".join(name for name in named if name not in state)
+    named_parameters = dict(Module.named_parameters(module))
+    n_learned = sum(p.numel() for p in named_parameters.values() if p.requires_grad)
+    n_expected = sum(value.numel() for value in state.values())
+    if n_learned > n_expected:
+        extra = ", ".join(name for name in named_parameters if name not in state)
         raise Unusable(f"your module has parameters that nobody asked for: {extra}")
-    if learned < wanted:
+    if n_learned < n_expected:
         raise Unusable(
-            f"your module learns {learned} numbers, expected {wanted}: do two names share one "
-            "layer, or is a weight not an nn.Parameter?"
+            f"your module learns {n_learned} numbers, expected {n_expected}: do two names share "
+            "one layer, or is a weight not an nn.Parameter?"
         )
     for name, value in state.items():
         set_parameter(module, name, value)

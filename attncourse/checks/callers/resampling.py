@@ -136,38 +136,41 @@ def rows_resampled(
 
 
 def drawn_as_asked(
-    properties: tuple, n: int, wanted: int, results: dict[str, np.ndarray]
+    properties: tuple, n: int, n_resamples: int, results: dict[str, np.ndarray]
 ) -> dict[str, bool]:
     """Return, for each of the ``properties``, whether resamples of n rows have it.
 
-    ``wanted`` is how many resamples were asked for. A property says "more than half" where a right
+    ``n_resamples`` is how many were asked for. A property says "more than half" where a right
     answer may fail in single resamples, by chance.
     """
     sizes = np.asarray(results["sizes"], dtype=np.int64)
     rows = np.asarray(results["rows"], dtype=np.int64)
     parts = iter(np.split(rows, np.cumsum(sizes.ravel())[:-1]))
-    seen = [[next(parts) for _ in row] for row in sizes]
+    resamples = [[next(parts) for _ in row] for row in sizes]
     counts = np.zeros(n)
-    for arrays in seen:
+    for arrays in resamples:
         counts += np.bincount(arrays[0][arrays[0] < n], minlength=n)[:n]
     expected = counts.sum() / n
     tests = {
-        "as many resamples as asked": lambda: wanted <= len(seen) <= wanted + MAX_OTHER_CALLS,
+        "as many resamples as asked": lambda: (
+            n_resamples <= len(resamples) <= n_resamples + MAX_OTHER_CALLS
+        ),
         "each has as many rows as the sample": lambda: (
-            len(seen) > 0 and all(len(a) == n for arrays in seen for a in arrays)
+            len(resamples) > 0 and all(len(a) == n for arrays in resamples for a in arrays)
         ),
         "rows are drawn with replacement": lambda: (
-            sum(len(set(arrays[0].tolist())) < len(arrays[0]) for arrays in seen) > wanted // 2
+            sum(len(set(arrays[0].tolist())) < len(arrays[0]) for arrays in resamples)
+            > n_resamples // 2
         ),
         "resamples differ": lambda: (
-            len({tuple(np.sort(arrays[0]).tolist()) for arrays in seen}) > wanted // 2
+            len({tuple(np.sort(arrays[0]).tolist()) for arrays in resamples}) > n_resamples // 2
         ),
         # Seven standard deviations: no right answer fails by chance.
         "every row is drawn as often": lambda: bool(
             expected and np.all(np.abs(counts - expected) <= 7 * expected**0.5)
         ),
         "the arrays are resampled together": lambda: all(
-            np.array_equal(arrays[0], other) for arrays in seen for other in arrays[1:]
+            np.array_equal(arrays[0], array) for arrays in resamples for array in arrays[1:]
         ),
     }
     return {name: bool(tests[name]()) for name in properties}
@@ -209,14 +212,14 @@ def places_taken(
     """
     values = iter(np.random.default_rng(seed).permutation(n_resamples).tolist())
     options = {} if level is None else {"level": level}
-    got = implementation(
+    interval = implementation(
         lambda array: float(next(values, n_resamples / 2)),
         np.arange(5.0),
         **options,
         n_resamples=n_resamples,
         rng=np.random.default_rng(seed),
     )
-    ends = np.array(ends_of(got)) / n_resamples
+    ends = np.array(ends_of(interval)) / n_resamples
     return np.round(ends * 200) / 200
 
 

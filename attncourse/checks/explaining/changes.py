@@ -221,9 +221,9 @@ def usual_repairs(parent: ast.AST, node: Any, names: Names) -> NewNodes:
     if isinstance(node, ast.Call):
         name = method_name(node)
         if name in ARRAY_MAKERS:
-            rest = [k for k in node.keywords if k.arg != "dtype"]
+            other_keywords = [k for k in node.keywords if k.arg != "dtype"]
             floats = ast.keyword("dtype", ast.Name("float", ast.Load()))
-            yield DTYPE, "With another dtype in {}", like(node, keywords=[*rest, floats])
+            yield DTYPE, "With another dtype in {}", like(node, keywords=[*other_keywords, floats])
         if name in BOUNDS and isinstance(node.func, ast.Attribute):
             inner = node.args[0] if is_module(node.func.value) and node.args else node.func.value
             yield BOUND, f"Without `{name}` in {{}}", inner
@@ -501,11 +501,11 @@ def is_last_axis(parent: ast.AST, node: ast.AST) -> bool:
 def overwritten_values(definition: ast.AST) -> Iterator[Change]:
     """Yield changes that read, in a later line, the value of a name from before an assignment."""
     for function in [n for n in ast.walk(definition) if isinstance(n, ast.FunctionDef)]:
-        known = {a.arg for a in ast.walk(function.args) if isinstance(a, ast.arg)}
+        bound_names = {a.arg for a in ast.walk(function.args) if isinstance(a, ast.arg)}
         for block in blocks_in(function):
             for i, line in enumerate(block):
                 name = assigned_name(line)
-                if name and name in known:
+                if name and name in bound_names:
                     later = block[i + 1 :]
                     reads = [p for s in later for p in nodes(s) if reads_name(p.node, name)]
                     for read in reads[:MAX_READS]:
@@ -513,7 +513,7 @@ def overwritten_values(definition: ast.AST) -> Iterator[Change]:
                         yield Change(
                             OVERWRITTEN, words, line, read_earlier_value(block, line, name, read)
                         )
-                known |= {name} if name else set()
+                bound_names |= {name} if name else set()
 
 
 def residual_sums(parent: ast.AST, node: ast.AST, names: Names) -> NewNodes:
@@ -548,19 +548,19 @@ def arguments_handed_on(definition: ast.AST) -> Iterator[Change]:
             for calls in calls_by_layer.values():
                 added = ast.keyword(word, ast.Name(name, ast.Load()))
                 applies = [put(*c, call_with_keyword(c.node, added)) for c in calls]
-                said = f"With `{name}` handed on in {{}}"
+                description = f"With `{name}` handed on in {{}}"
                 if len(calls) > 1:
-                    where = f"{said} and wherever that is called"
+                    where = f"{description} and wherever that is called"
                     yield Change(HANDED_ON, where, calls[0].node, apply_all(applies))
                 for apply, call in zip(applies, calls, strict=True):
-                    yield Change(HANDED_ON, said, call.node, apply)
+                    yield Change(HANDED_ON, description, call.node, apply)
         for calls in calls_by_layer.values():
-            for call, other in product(calls, calls):
+            for call, other_call in product(calls, calls):
                 keywords = {k.arg for k in call.node.keywords}
-                for added in [k for k in other.node.keywords if k.arg not in keywords]:
-                    said = f"With `{added.arg}`, which another call has, in {{}}"
+                for added in [k for k in other_call.node.keywords if k.arg not in keywords]:
+                    description = f"With `{added.arg}`, which another call has, in {{}}"
                     apply = put(*call, call_with_keyword(call.node, added))
-                    yield Change(HANDED_ON, said, call.node, apply)
+                    yield Change(HANDED_ON, description, call.node, apply)
 
 
 def call_with_keyword(call: ast.Call, keyword: ast.keyword) -> ast.Call:
@@ -627,22 +627,22 @@ def replacements(parent: ast.AST, node: ast.AST, names: Names) -> NewNodes:
         kind = DEFAULT if isinstance(parent, ast.arguments) else TRUTH
         yield kind, IN_PLACE_OF.format("another truth value"), ast.Constant(not node.value)
     elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-        called = isinstance(parent, ast.Call) and parent.func is node
-        if not called:
+        is_called = isinstance(parent, ast.Call) and parent.func is node
+        if not is_called:
             for name in names.plain:
                 if name != node.id and node.id in names.plain:
                     yield NAME, IN_PLACE_OF.format("another name"), ast.Name(name, ast.Load())
     elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
         yield from other_attributes(node, names)
     elif isinstance(node, ast.BinOp | ast.AugAssign | ast.BoolOp):
-        for other in OPERATORS.get(type(node.op), ()):
-            yield OPERATOR, "With another operator in {}", like(node, op=other())
+        for operator in OPERATORS.get(type(node.op), ()):
+            yield OPERATOR, "With another operator in {}", like(node, op=operator())
         if isinstance(node, ast.BinOp) and not isinstance(node.op, ast.Add | ast.Mult):
             transposed = like(node, left=node.right, right=node.left)
             yield ORDER, "With the two sides of {} exchanged", transposed
     elif isinstance(node, ast.Compare) and len(node.ops) == 1:
-        for other in OPERATORS.get(type(node.ops[0]), ()):
-            yield OPERATOR, "With another comparison in {}", like(node, ops=[other()])
+        for operator in OPERATORS.get(type(node.ops[0]), ()):
+            yield OPERATOR, "With another comparison in {}", like(node, ops=[operator()])
     elif isinstance(node, ast.Call):
         yield from other_calls(node)
     if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
@@ -654,9 +654,9 @@ def other_numbers(parent: ast.AST, node: ast.AST) -> NewNodes:
     """Yield other numbers to replace one; in a signature they are other defaults."""
     kind = DEFAULT if isinstance(parent, ast.arguments) else NUMBER
     exchanged = -3 - number_value(node) if is_last_axis(parent, node) else None
-    for other in numbers_meant(number_value(node)):
-        if other != exchanged:  # that is tried by ``last_axis_exchanged``
-            yield kind, IN_PLACE_OF.format("another number"), ast.Constant(other)
+    for number in numbers_meant(number_value(node)):
+        if number != exchanged:  # that is tried by ``last_axis_exchanged``
+            yield kind, IN_PLACE_OF.format("another number"), ast.Constant(number)
 
 
 def numbers_meant(value: Any) -> list[Any]:
@@ -666,7 +666,7 @@ def numbers_meant(value: Any) -> list[Any]:
     else:
         others = [-value, 2 * value, value / 2, value - 1, value + 1, 1.0, 0.0, 10 * value]
         others += [value / 10, *([1 / value] if value else [])]
-    return [other for other in dict.fromkeys(others) if other != value]
+    return [number for number in dict.fromkeys(others) if number != value]
 
 
 def other_attributes(node: ast.Attribute, names: Names) -> NewNodes:
@@ -734,8 +734,8 @@ def shortenings(parent: ast.AST, node: ast.AST, names: Names) -> NewNodes:
         yield TOO_MUCH, "Without the sign in front of {}", node.operand
     elif isinstance(node, ast.Call):
         for keyword in node.keywords:
-            rest = [k for k in node.keywords if k is not keyword]
-            yield TOO_MUCH, f"Without `{keyword.arg}` in {{}}", like(node, keywords=rest)
+            other_keywords = [k for k in node.keywords if k is not keyword]
+            yield TOO_MUCH, f"Without `{keyword.arg}` in {{}}", like(node, keywords=other_keywords)
         if len(node.args) > 1:
             yield TOO_MUCH, "Without the last argument in {}", like(node, args=node.args[:-1])
     elif isinstance(node, ast.Slice) and (node.lower or node.upper or node.step):
@@ -754,8 +754,8 @@ def additions(parent: ast.AST, node: ast.AST, names: Names) -> NewNodes:
         for word in ("keepdim", "keepdims"):
             added = [*node.keywords, ast.keyword(word, ast.Constant(True))]
             yield MISSING_PART, "With the axis kept in {}", like(node, keywords=added)
-        last = [*node.keywords, ast.keyword("axis", ast.Constant(-1))]
-        yield MISSING_PART, "With an axis named in {}", like(node, keywords=last)
+        keywords_with_axis = [*node.keywords, ast.keyword("axis", ast.Constant(-1))]
+        yield MISSING_PART, "With an axis named in {}", like(node, keywords=keywords_with_axis)
     if not isinstance(node, ast.expr) or not is_value_used(parent, node):
         return
     constant_1 = ast.Constant(1)
@@ -821,8 +821,8 @@ def numbers_everywhere(tree: list[NodePlace]) -> Iterator[Change]:
             places_by_number.setdefault((type(number), number), []).append(place)
     for (_, value), places in places_by_number.items():
         if len(places) > 1:
-            for other in numbers_meant(value):
-                applies = [put(*place, ast.Constant(other)) for place in places]
+            for new_number in numbers_meant(value):
+                applies = [put(*place, ast.Constant(new_number)) for place in places]
                 words = "With another number wherever {} stands"
                 yield Change(NUMBERS_CHANGED, words, places[0].node, apply_all(applies))
 

@@ -95,11 +95,11 @@ def diagnose(
         In the first of them all cases are tried, in the others those ``among`` these places: a case
         that was right by chance may be wrong in another draw.
         """
-        for other in range(seed + 1, seed + 1 + N_FURTHER_DRAWS if answer.may_run_again else 0):
-            places_tried = None if other == seed + 1 else among
-            if (key := (other, places_tried is None)) not in draws:
-                new_trials = answer.run_again(other, places_tried)
-                draws[key] = Search(exercise, new_trials, other, search.effort, places_tried)
+        for draw_seed in range(seed + 1, seed + 1 + N_FURTHER_DRAWS if answer.may_run_again else 0):
+            places_tried = None if draw_seed == seed + 1 else among
+            if (key := (draw_seed, places_tried is None)) not in draws:
+                new_trials = answer.run_again(draw_seed, places_tried)
+                draws[key] = Search(exercise, new_trials, draw_seed, search.effort, places_tried)
                 places = range(len(trials)) if places_tried is None else places_tried
                 for place in places:
                     draws[key].effort.count_tries(place, 2)  # by the answer, and by the reference
@@ -170,16 +170,16 @@ def known_claims(search: Search, answer: Answer) -> Iterator[Claim]:
         yield Claim(Finding(symptom=text), Search.is_one_truth_value)
         return
     # Calls that the signature refuses have no results, which all steps below compare.
-    if other := wrong_signature(search.exercise, trials):
+    if signature := wrong_signature(search.exercise, trials):
         if beneath := search.mistake_in_returned():
-            finding = Finding(other, beneath.mistake.name, search.trials_if_called(beneath))
+            finding = Finding(signature, beneath.mistake.name, search.trials_if_called(beneath))
             yield Claim(finding, Search.agrees_where_returned, (beneath,))
-        yield Claim(Finding(other), lambda s: bool(wrong_signature(s.exercise, s.trials)))
+        yield Claim(Finding(signature), lambda s: bool(wrong_signature(s.exercise, s.trials)))
         return
     # Proved by handing the right default over: "a mistake in one branch" would say less.
-    if other := answer.default_mistake(trials):
-        finding = Finding(other, all=other.name == SHARED_DEFAULT)
-        yield Claim(finding, lambda s: answer.default_mistake(s.trials) == other)
+    if default := answer.default_mistake(trials):
+        finding = Finding(default, all=default.name == SHARED_DEFAULT)
+        yield Claim(finding, lambda s: answer.default_mistake(s.trials) == default)
     # One number for every input agrees with pairs of mistakes by chance.
     if constant_number(trials) is not None:
         return
@@ -234,8 +234,8 @@ def claims_of_two_mistakes(search: Search) -> Iterator[Claim]:
         if not search.has_rival(second, first):
             alone = search.all_trials(first), search.all_trials(second)
             finding = replace(finding, rest=second.mistake.name, alone=alone)
-        if both := combined_suspect(*pair, search.seed):
-            yield Claim(finding, Search.agrees_everywhere, (both,), search.wrong_cases)
+        if combined := combined_suspect(*pair, search.seed):
+            yield Claim(finding, Search.agrees_everywhere, (combined,), search.wrong_cases)
 
 
 def further_claims(search: Search, answer: Answer) -> Iterator[Claim]:

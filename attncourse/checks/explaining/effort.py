@@ -86,7 +86,9 @@ def calls_of_case(exercise: Exercise, place: int) -> int:
 def typical_cases(exercise: Exercise) -> tuple[int, ...]:
     """Return, for each case of a draw, the place of the middle one of those of its kind."""
     kinds = [kind_of_case(criterion, case) for criterion, case, _ in draw(exercise, 0)]
-    places_by_kind = {kind: [i for i, other in enumerate(kinds) if other == kind] for kind in kinds}
+    places_by_kind = {
+        kind: [i for i, other_kind in enumerate(kinds) if other_kind == kind] for kind in kinds
+    }
     return tuple(places_by_kind[kind][len(places_by_kind[kind]) // 2] for kind in kinds)
 
 
@@ -111,7 +113,7 @@ def calls_of_right_answer(exercise: Exercise, place: int) -> int:
 @lru_cache(maxsize=256)
 def usual_answer(exercise: Exercise) -> Callable:
     """Return a right answer: of the composition that most mistakes use, else the reference."""
-    compositions = Counter(made.compose for m in exercise.mistakes if (made := parts_of(m.wrong)))
+    compositions = Counter(parts.compose for m in exercise.mistakes if (parts := parts_of(m.wrong)))
     return compositions.most_common(1)[0][0]() if compositions else exercise.reference
 
 
@@ -182,13 +184,13 @@ def calls_of_operators(function: Callable[[], Any]) -> int:
 
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
             """Return the operator's result, and count it."""
-            made = func(*args, **(kwargs or {}))
+            result = func(*args, **(kwargs or {}))
             self.operators += 1
-            parts = made if isinstance(made, tuple | list) else (made,)
+            parts = result if isinstance(result, tuple | list) else (result,)
             numbers = sum(part.numel() for part in parts if isinstance(part, torch.Tensor))
             by_chance = torch.Tag.nondeterministic_seeded in func.tags
             self.numbers += numbers * (NUMBERS_PER_DRAWN_ONE if by_chance else 1)
-            return made
+            return result
 
     with OperatorCounter() as counted:
         function()

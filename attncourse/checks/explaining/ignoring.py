@@ -69,11 +69,11 @@ def exchanged_cases(
     draw: the new value is that of the case at the same place of another draw.
     """
     case = trial.case
-    for more in range(1, 1 + N_FURTHER_DRAWS):
-        others = draw(exercise, seed + more)
-        other = others[min(number, len(others) - 1)][1]
-        pairs = [*enumerate(zip(case.args, other.args, strict=False))]
-        pairs += [(key, (value, other.kwargs.get(key))) for key, value in case.kwargs.items()]
+    for offset in range(1, 1 + N_FURTHER_DRAWS):
+        others = draw(exercise, seed + offset)
+        other_case = others[min(number, len(others) - 1)][1]
+        pairs = [*enumerate(zip(case.args, other_case.args, strict=False))]
+        pairs += [(key, (value, other_case.kwargs.get(key))) for key, value in case.kwargs.items()]
         for key, (value, new) in pairs:
             if not is_exchangeable(value, new):
                 continue
@@ -92,8 +92,12 @@ def case_with_argument(case: Case, key: int | str, new: Any) -> Case:
 
 def is_exchangeable(value: Any, new: Any) -> bool:
     """True if two values have one type and one shape, differ, and are no functions."""
-    alike = type(value) is type(new) and getattr(value, "shape", ()) == getattr(new, "shape", ())
-    return alike and value is not None and not callable(value) and not is_unchanged(value, new)
+    is_same_kind = type(value) is type(new) and getattr(value, "shape", ()) == getattr(
+        new, "shape", ()
+    )
+    return (
+        is_same_kind and value is not None and not callable(value) and not is_unchanged(value, new)
+    )
 
 
 def same_numbers(a: Outcome, b: Outcome | ReferenceOutcome) -> bool:

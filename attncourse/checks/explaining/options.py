@@ -26,17 +26,19 @@ def options_of(trial: Trial) -> set[str]:
     kwargs = trial.case.kwargs
     use = trial.case.use
     handed_on = getattr(use, "func", use) in (call_it, call_with_gradients, call_with_each_gradient)
-    named = optional_arguments(trial) if handed_on else {}
+    options_by_name = optional_arguments(trial) if handed_on else {}
     for key in ("make", "config"):  # what a module is built from
-        made = kwargs.get(key, ())
-        all_settings = made if isinstance(made, tuple) else (made,)
+        entries = kwargs.get(key, ())
+        all_settings = entries if isinstance(entries, tuple) else (entries,)
         for settings in all_settings:
-            named |= settings if isinstance(settings, dict) else {}
+            options_by_name |= settings if isinstance(settings, dict) else {}
     inputs = kwargs.get("inputs", ())
     # Inputs of a module besides the first, a mask say: any value that is not None will do.
-    named |= dict.fromkeys(inputs[1:] if isinstance(inputs, tuple) else (), call_it)
-    plain = {f"`{k}={v!r}`" for k, v in named.items() if type(v) in (bool, str, type(None))}
-    return plain | {f"`{k}` is given" for k, v in named.items() if v is not None}
+    options_by_name |= dict.fromkeys(inputs[1:] if isinstance(inputs, tuple) else (), call_it)
+    plain = {
+        f"`{k}={v!r}`" for k, v in options_by_name.items() if type(v) in (bool, str, type(None))
+    }
+    return plain | {f"`{k}` is given" for k, v in options_by_name.items() if v is not None}
 
 
 def optional_arguments(trial: Trial) -> dict[str, Any]:

@@ -204,9 +204,9 @@ class RepairSearch:
             if self.is_over(MAX_CALLS_OF_VARIANTS):
                 return False
             self.n_right += 1
-        for more in range(1, 1 + N_FURTHER_DRAWS):
+        for offset in range(1, 1 + N_FURTHER_DRAWS):
             for place, trial in enumerate(
-                trials_of(self.limited_exercise, variant, self.seed + more)
+                trials_of(self.limited_exercise, variant, self.seed + offset)
             ):
                 self.spent += self.calls_per_weight * calls_of_case(self.exercise, place)
                 if trial.stands_out or self.is_over(MAX_CALLS_OF_VARIANTS):
@@ -340,23 +340,23 @@ def is_softmax_of_one(
         enclosing = [n for n in ast.walk(source.definition) if is_softmax(n)]
         if not any(change.node is inner for softmax in enclosing for inner in ast.walk(softmax)):
             return False
-    seen: list[bool] = []
+    only_ones: list[bool] = []
 
     def look(weights: Any) -> Any:
         """Return a softmax's result, and note whether it holds only ones."""
         array = as_numbers(weights)
         if array is None:
-            seen.append(False)
+            only_ones.append(False)
         else:
             ones = (array == 1) | np.isnan(array)  # NaN where a mask hides the only entry
-            seen.append(array.size > 1 and bool(ones.all()))
+            only_ones.append(array.size > 1 and bool(ones.all()))
         return weights
 
     definition = SoftmaxRewriter().visit(copy.deepcopy(source.definition))
-    named = {**source.names, SoftmaxRewriter.NAME: look}
-    watching = replace(source, definition=ast.fix_missing_locations(definition), names=named)
+    names = {**source.names, SoftmaxRewriter.NAME: look}
+    watching = replace(source, definition=ast.fix_missing_locations(definition), names=names)
     use(watching.compiled())
-    return bool(seen) and all(seen)
+    return bool(only_ones) and all(only_ones)
 
 
 class SoftmaxRewriter(ast.NodeTransformer):
@@ -495,6 +495,6 @@ def definition_line(node: Any) -> int:
 
 def reaches_outside(definition: ast.AST) -> bool:
     """True if a definition imports or reads ``NAMES_OF_OUTSIDE``: it may do more than compute."""
-    named = {node.id for node in ast.walk(definition) if isinstance(node, ast.Name)}
+    names = {node.id for node in ast.walk(definition) if isinstance(node, ast.Name)}
     imports = any(isinstance(n, ast.Import | ast.ImportFrom) for n in ast.walk(definition))
-    return imports or bool(named & NAMES_OF_OUTSIDE)
+    return imports or bool(names & NAMES_OF_OUTSIDE)

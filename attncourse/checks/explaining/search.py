@@ -154,7 +154,7 @@ class Search:
         m = suspect.mistake
         if suspect.wrong in (m.wrong, *m.also):  # not of a family
             return False
-        return any(self.agrees_everywhere(other) for other in self.fitted_members(m))
+        return any(self.agrees_everywhere(member) for member in self.fitted_members(m))
 
     def agrees(self, suspect: Suspect, i: int) -> bool:
         """True if suspect and answer have the same outcome in a case, or are both right; cached."""
@@ -164,14 +164,20 @@ class Search:
         return self.agreements[suspect, i]
 
     def compare_in_case(self, suspect: Suspect, i: int) -> bool:
-        """Work out ``agrees``. Where an exception is asked for, its class alone counts."""
-        other, trial = self.trial(suspect, i), self.trials[i]
-        if same_behaviour(trial.outcome, other.outcome):
+        """True if suspect and answer agree in a case, as ``agrees`` has it; not cached.
+
+        Of an exception that the case asks for the class alone counts.
+        """
+        suspects_trial, trial = self.trial(suspect, i), self.trials[i]
+        if same_behaviour(trial.outcome, suspects_trial.outcome):
             return True
         if not trial.stands_out:
-            return not other.stands_out
-        if trial.case.raises is not None and other.outcome.kind == trial.outcome.kind == "raised":
-            return other.outcome.error is trial.outcome.error  # the message may be any
+            return not suspects_trial.stands_out
+        if (
+            trial.case.raises is not None
+            and suspects_trial.outcome.kind == trial.outcome.kind == "raised"
+        ):
+            return suspects_trial.outcome.error is trial.outcome.error  # the message may be any
         return False
 
     def single(self) -> Iterator[Suspect]:
@@ -180,13 +186,13 @@ class Search:
         Sizes of a family that agree in the first case become suspects for all later steps.
         """
         yield from filter(self.agrees_everywhere, self.suspects)
-        near = []
+        family_suspects = []
         for suspect in self.family_suspects():
             if self.agrees_everywhere(suspect):
                 yield suspect
             if self.agrees(suspect, self.cases_in_order[0]):
-                near.append(suspect)
-        self.suspects = (*self.suspects, *near)
+                family_suspects.append(suspect)
+        self.suspects = (*self.suspects, *family_suspects)
 
     def mistake_in_returned(self) -> Suspect | None:
         """Return the mistake in those cases that a wrong signature lets be called, or None."""
@@ -256,7 +262,7 @@ class Search:
             return Suspect(self.exercise, m, family.make(size), self.seed)
 
         nearest = nearest_sizes(lambda size: self.distance(member(size), i), family.values)
-        yield from (made for made in map(member, nearest) if self.agrees(made, i))
+        yield from (suspect for suspect in map(member, nearest) if self.agrees(suspect, i))
 
     def case_to_measure_in(self) -> int | None:
         """Return the case in which a size is measured; None if no wrong result is an array.
@@ -277,14 +283,14 @@ class Search:
 
         Infinite where it returns no array of the same shape.
         """
-        got = known_numbers(self.trials[i].outcome.value).astype(float)
+        numbers = known_numbers(self.trials[i].outcome.value).astype(float)
         self.effort.count_glance(i)
-        made = suspect.glance(i)
-        value = None if made is None else as_numbers(made)
-        if value is None or value.shape != got.shape:
+        result = suspect.glance(i)
+        value = None if result is None else as_numbers(result)
+        if value is None or value.shape != numbers.shape:
             return np.inf
         with np.errstate(all="ignore"):
-            largest = np.abs(value.astype(float) - got).max(initial=0.0)
+            largest = np.abs(value.astype(float) - numbers).max(initial=0.0)
         return float(largest) if np.isfinite(largest) else np.inf
 
     # --- two mistakes ---------------------------------------------------------------------------
@@ -302,31 +308,33 @@ class Search:
         composed = [a for a in self.likeliest_first() if a.parts is not None]
         probe = self.cases_in_order[0]
         hidden: list[tuple[Suspect, Suspect]] = []
-        seen = [a for a in composed if self.trial(a, probe).stands_out]
+        showing = [a for a in composed if self.trial(a, probe).stands_out]
         if self.trials[probe].outcome.kind == "raised":  # one of the two raises by itself, too
-            seen = [a for a in seen if self.resembles(a, probe)]
+            showing = [a for a in showing if self.resembles(a, probe)]
         # One of the two shows in the first case. Where it does what the answer does there, the pair
         # is tried first, in a case in which that one alone does not. Where one alone shows and does
         # something else there, so mostly do both: those pairs come last.
-        next_cases = {a: self.first_disagreement(a) for a in seen if self.agrees(a, probe)}
-        shown = set(seen)
+        next_cases = {a: self.first_disagreement(a) for a in showing if self.agrees(a, probe)}
+        showing_set = set(showing)
 
         def rank_and_case(pair: tuple[Suspect, Suspect]) -> tuple[int, int]:
-            showing = [a for a in pair if a in shown]
-            if len(showing) == 2:
+            of_pair = [a for a in pair if a in showing_set]  # one or both
+            if len(of_pair) == 2:
                 return 2, probe
-            if showing[0] not in next_cases:
+            if of_pair[0] not in next_cases:
                 return 3, probe
-            return (0 if self.fits_right_cases(showing[0]) else 1), next_cases[showing[0]]
+            return (0 if self.fits_right_cases(of_pair[0]) else 1), next_cases[of_pair[0]]
 
-        for a, b in sorted(likely_pairs(seen, composed), key=lambda pair: rank_and_case(pair)[0]):
+        for a, b in sorted(
+            likely_pairs(showing, composed), key=lambda pair: rank_and_case(pair)[0]
+        ):
             if not self.effort.is_left(PAIRS_SHARE):
                 break
-            both = combined_suspect(a, b, self.seed)
+            combined = combined_suspect(a, b, self.seed)
             case = rank_and_case((a, b))[1]
-            if both is None or not self.seems_to_agree(both, case):
+            if combined is None or not self.seems_to_agree(combined, case):
                 continue
-            if not self.agrees_everywhere(both):
+            if not self.agrees_everywhere(combined):
                 continue
             fitting = self.fits_right_cases(a) + self.fits_right_cases(b)
             if fitting == 2:
@@ -356,10 +364,10 @@ class Search:
         for third in self.suspects:
             if third.mistake.name in both_names or third.parts is None:
                 continue
-            both = combined_suspect(third, partner, self.seed)
-            if both is None or not self.seems_to_agree(both, order[0]):
+            combined = combined_suspect(third, partner, self.seed)
+            if combined is None or not self.seems_to_agree(combined, order[0]):
                 continue
-            if not all(self.agrees(both, i) for i in order):
+            if not all(self.agrees(combined, i) for i in order):
                 continue
             if not all(
                 same_behaviour(self.trial(third, i).outcome, self.trial(suspect, i).outcome)
@@ -385,9 +393,9 @@ class Search:
             kinds.setdefault(frozenset(options_of(self.trials[i])), []).append(i)
         usual_kinds = sorted(kinds.values(), key=len, reverse=True)[:3]
         sample = list(dict.fromkeys([small[0], *(of[0] for of in usual_kinds), *spaced]))[:5]
-        known = self.cases_in_order[0]  # every suspect was tried on it already
+        first_case = self.cases_in_order[0]  # every suspect was tried on it already
         votes = dict.fromkeys(self.suspects, 0)
-        for place, i in enumerate(dict.fromkeys([known, *sample])):
+        for place, i in enumerate(dict.fromkeys([first_case, *sample])):
             # The first two cases are voted on even if the budget is spent.
             if place < 2 or self.effort.is_left(VOTES_SHARE):
                 for suspect in self.suspects:
@@ -404,8 +412,8 @@ class Search:
             return self.agrees(suspect, i)
         self.effort.count_glance(i)
         value = suspect.glance(i)
-        got = self.trials[i].outcome.value
-        return value is not None and difference(got, value, brief=True) is None
+        answer = self.trials[i].outcome.value
+        return value is not None and difference(answer, value, brief=True) is None
 
     def count_wrong(self, suspect: Suspect) -> int:
         """Return in how many cases a mistake is wrong by itself."""
@@ -424,8 +432,8 @@ class Search:
                 if not self.effort.is_left(TWO_CASES_SHARE):
                     return None
                 if self.explain_apart(a, b):
-                    worse, other = sorted((a, b), key=self.count_wrong, reverse=True)
-                    return worse, other
+                    worse, lesser = sorted((a, b), key=self.count_wrong, reverse=True)
+                    return worse, lesser
         return None
 
     def explain_apart(self, a: Suspect, b: Suspect) -> bool:
@@ -480,15 +488,15 @@ class Search:
         return symptom.text if symptom and all(self.agrees(suspect, i) for i in raised) else ""
 
     def form_alone(self, suspect: Suspect) -> tuple[Trial, ...]:
-        """Return the trials of the form alone that lies over a mistake; none if it is no form.
+        """Return trials that expect the suspect's results, if the answer misses their form alone.
 
-        What the mistake does stands for what is right, and every number is right but for the form.
+        Then the numbers are all the suspect's, and dtype or kind of result are not. () otherwise.
         """
         over = tuple(
-            replace(t, expected=other.outcome)
-            if t.case.raises is None and other.outcome.kind == "value"
+            replace(t, expected=suspects_trial.outcome)
+            if t.case.raises is None and suspects_trial.outcome.kind == "value"
             else replace(t, answered=None)
-            for t, other in zip(self.trials, self.all_trials(suspect), strict=True)
+            for t, suspects_trial in zip(self.trials, self.all_trials(suspect), strict=True)
         )
         return over if symptom_in_form(over) else ()
 
@@ -528,7 +536,7 @@ class Search:
 
         Kept by that result: many mistakes do not show in one case, and have the same one.
         """
-        key = p.want.shape, p.want.dtype, p.want.tobytes()
+        key = p.expected.shape, p.expected.dtype, p.expected.tobytes()
         if key not in self.changeable_results:
             self.changeable_results[key] = is_changed_result(p)
         return self.changeable_results[key]
@@ -591,8 +599,8 @@ class Search:
         if not others:
             return False
         symptom = symptom_beside_mistake(self.trials_beside(suspect))
-        alike = all(p.right for p in number_pairs(self.trials_beside(suspect, others)))
-        return alike or not (symptom and symptom.sure)
+        is_right_elsewhere = all(p.right for p in number_pairs(self.trials_beside(suspect, others)))
+        return is_right_elsewhere or not (symptom and symptom.sure)
 
     def stands_beside(self, suspect: Suspect, rest: str) -> bool:
         """True if a mistake explains enough and is not refuted, and ``rest``, if any, is left."""
@@ -610,8 +618,10 @@ class Search:
 
     def refuses_less(self, suspect: Suspect) -> bool:
         """True if all wrong cases ask for an exception, in criteria in which the mistake shows."""
-        shown = [self.trials[i] for i in self.wrong_cases if self.trial(suspect, i).stands_out]
-        criteria = {t.criterion.name for t in shown}
+        affected_trials = [
+            self.trials[i] for i in self.wrong_cases if self.trial(suspect, i).stands_out
+        ]
+        criteria = {t.criterion.name for t in affected_trials}
         return all(
             self.trials[i].case.raises is not None and self.trials[i].criterion.name in criteria
             for i in self.wrong_cases
@@ -620,8 +630,8 @@ class Search:
     def is_one_truth_value(self) -> bool:
         """True if every call returned the same truth value, and changed no argument."""
         values = [t.outcome.value for t in self.trials if not t.outcome.mutated]
-        alike = len(values) == len(self.trials) and all(v is values[0] for v in values)
-        return alike and type(values[0]) in (bool, np.bool_)
+        is_one_value = len(values) == len(self.trials) and all(v is values[0] for v in values)
+        return is_one_value and type(values[0]) in (bool, np.bool_)
 
     def resembles(self, suspect: Suspect, i: int) -> bool:
         """True if suspect and answer agree in a case, or raise exceptions of one class.
@@ -639,7 +649,7 @@ class Search:
         """True if no other mistake agrees in all of these cases; False for no cases."""
         others = (a for a in self.suspects if a.mistake is not suspect.mistake)
         return bool(agreed) and not any(
-            all(self.agrees(other, i) for i in agreed) for other in others
+            all(self.agrees(rival, i) for i in agreed) for rival in others
         )
 
     def is_only_refusal(self, suspect: Suspect) -> bool:
@@ -648,8 +658,8 @@ class Search:
         if not all(self.trials[i].outcome.error is ValueError for i in self.wrong_cases):
             return False
         return not any(
-            self.fits_right_cases(other) and all(self.resembles(other, i) for i in self.wrong_cases)
-            for other in others
+            self.fits_right_cases(rival) and all(self.resembles(rival, i) for i in self.wrong_cases)
+            for rival in others
         )
 
     def trials_beside(
@@ -668,23 +678,23 @@ class Search:
 
     def mended_trials(self, suspect: Suspect) -> tuple[Trial, ...]:
         """Return the trials as they would be without the mistake: right wherever it agrees."""
-        whole = self.refuses_less(suspect)
+        is_cause_of_all = self.refuses_less(suspect)
         return tuple(
-            replace(t, answered=None) if whole or self.agrees(suspect, i) else t
+            replace(t, answered=None) if is_cause_of_all or self.agrees(suspect, i) else t
             for i, t in enumerate(self.trials)
         )
 
 
 def likely_pairs(
-    seen: list[Suspect], likeliest: list[Suspect]
+    showing: list[Suspect], likeliest: list[Suspect]
 ) -> Iterator[tuple[Suspect, Suspect]]:
-    """Yield each pair of one in ``seen`` and one of ``likeliest`` once, likely pairs first.
+    """Yield each pair of one in ``showing`` and one of ``likeliest`` once, likely pairs first.
 
-    Likely: the product of the two places in ``likeliest`` is small. ``seen`` is a part of it; a
+    Likely: the product of the two places in ``likeliest`` is small. ``showing`` is a part of it; a
     suspect is paired with itself, too.
     """
     rank = {suspect: place + 1 for place, suspect in enumerate(likeliest)}
-    rows, tried = [product([a], likeliest) for a in seen], set()
+    rows, tried = [product([a], likeliest) for a in showing], set()
     for pair in merge(*rows, key=lambda pair: rank[pair[0]] * rank[pair[1]]):
         if (both := frozenset(pair)) not in tried:
             tried.add(both)

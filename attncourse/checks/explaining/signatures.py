@@ -29,8 +29,8 @@ def wrong_signature(exercise: Exercise, trials: tuple[Trial, ...]) -> Mistake | 
                 return missing_default_mistake(
                     exercise, missing["function"], re.findall(r"'(\w+)'", missing["names"])
                 )
-            if other := OTHER_ARGUMENT.search(trial.outcome.text):
-                return signature_mistake(exercise, other["function"], other[0])
+            if refusal := OTHER_ARGUMENT.search(trial.outcome.text):
+                return signature_mistake(exercise, refusal["function"], refusal[0])
     return None
 
 
@@ -47,11 +47,11 @@ def missing_default_mistake(exercise: Exercise, function: str, names: list[str])
     if not set(names) <= set(defaults):
         text = f"{function}() asks for {' and '.join(names)} as well"
         return signature_mistake(exercise, function, text)
-    listed = " and ".join(names)
+    names_in_words = " and ".join(names)
     written = ", ".join(f"{name}={default_as_code(defaults[name])}" for name in names)
     return Mistake(
-        f"no default for {listed}",
-        f"Your signature asks for {listed} in every call. The exercise lets "
+        f"no default for {names_in_words}",
+        f"Your signature asks for {names_in_words} in every call. The exercise lets "
         f"{'it' if len(names) == 1 else 'them'} be left out: write `{written}`.",
     )
 
@@ -61,10 +61,10 @@ def signature_mistake(exercise: Exercise, function: str, complaint: str) -> Mist
 
     ``complaint`` is what Python says of such a call.
     """
-    wanted = reference_part(exercise, function)
-    name = exercise.reference.__name__ if wanted.__name__ == "__init__" else wanted.__name__
+    reference = reference_part(exercise, function)
+    name = exercise.reference.__name__ if reference.__name__ == "__init__" else reference.__name__
     parameters_as_code = []
-    for p in inspect.signature(wanted).parameters.values():
+    for p in inspect.signature(reference).parameters.values():
         if p.kind is p.KEYWORD_ONLY and "*" not in parameters_as_code:
             parameters_as_code.append("*")
         parameters_as_code += [

@@ -235,20 +235,20 @@ class Statement:
         """True if a line of the cell belongs to the statement."""
         return self.first_line <= line <= self.last_line
 
-    def is_renamed_in(self, name: str, other: "Statement") -> bool:
-        """True if ``other``, a definition of ``name``, is this one but for the name it defines."""
-        if not isinstance(self.node, DEFINITIONS) or type(self.node) is not type(other.node):
+    def is_renamed_in(self, name: str, definition: "Statement") -> bool:
+        """True if a definition of ``name`` is this statement but for the name it defines."""
+        if not isinstance(self.node, DEFINITIONS) or type(self.node) is not type(definition.node):
             return False
         text = re.sub(rf"\b{re.escape(self.node.name)}\b", name, ast.unparse(self.node))
-        return self.node.name != name and text == ast.unparse(other.node)
+        return self.node.name != name and text == ast.unparse(definition.node)
 
     def __str__(self) -> str:
         """Return the statement's first line as Python writes it, shortened."""
         return short_line(ast.unparse(self.node).splitlines()[0])
 
-    def is_same_code(self, other: "Statement") -> bool:
+    def is_same_code(self, statement: "Statement") -> bool:
         """True if another statement is the same code, apart from blanks and comments."""
-        return ast.dump(self.node) == ast.dump(other.node)
+        return ast.dump(self.node) == ast.dump(statement.node)
 
 
 def looks_like_binding(source: str, name: str) -> bool:
@@ -256,8 +256,8 @@ def looks_like_binding(source: str, name: str) -> bool:
     word = re.escape(name)
     head = rf"(?:async\s+)?(?:def|class)\s+{word}\b|{word}\s*(?::[^=\n]*)?=(?!=)"
     typo = rf"\w+\s+{word}\s*\([^\n]*(?::[ \t]*(?:#[^\n]*)?$|\n[ \t]+\S)"  # de project(x):
-    named = rf"(?:from|import)\b[^\n]*\b{word}\b"
-    return re.search(rf"^(?:{head}|{typo}|{named})", source, re.M) is not None
+    import_pattern = rf"(?:from|import)\b[^\n]*\b{word}\b"
+    return re.search(rf"^(?:{head}|{typo}|{import_pattern})", source, re.M) is not None
 
 
 class CellRuns:
@@ -382,9 +382,9 @@ class CellRuns:
 
         Return its run, or None if no cell did. If the name gets no value now, it keeps the old one.
         """
-        if (taken := self.binding_of(name)) is None:
+        if (binding := self.binding_of(name)) is None:
             return None
-        run, statement = taken
+        run, statement = binding
         before = self.names.pop(name)
         for earlier in run.statements[: run.statements.index(statement) + 1]:
             with suppress(Exception, SystemExit):
@@ -416,19 +416,19 @@ class CellRuns:
             return None if value is not ... else never_run(name)
         again = f"run the cell of `{name}` again, then this check."
         if run.is_stub(name):
-            what = f"`{name}` is not written yet"
-            return Unjudged(what, "Replace `raise NotImplementedError()`.", open=True, stub=True)
+            reason = f"`{name}` is not written yet"
+            return Unjudged(reason, "Replace `raise NotImplementedError()`.", open=True, stub=True)
         if stopped := self.why_stopped(run, name, value):
             older = f"; an older `{name}` is still in memory, and is not judged"
-            what = f"the newest `{name}` did not run: {stopped}{'' if value is ... else older}"
+            reason = f"the newest `{name}` did not run: {stopped}{'' if value is ... else older}"
             mends = run.problem or (run.error and not run.interrupted)
-            return Unjudged(what, f"Mend that, {again}" if mends else capitalised(again))
+            return Unjudged(reason, f"Mend that, {again}" if mends else capitalised(again))
         if value is ...:
-            what = f"`{name}` is no longer there: {run.place} deletes it"
-            return Unjudged(what, capitalised(again))
+            reason = f"`{name}` is no longer there: {run.place} deletes it"
+            return Unjudged(reason, capitalised(again))
         if name in run.binding_statements and not callable(value):
-            what = f"`{name}` is {kind_of(value)}, nothing that can be called"
-            taken = f"{what}: `{run.binding_statements[name]}` in {run.place} took its name"
+            reason = f"`{name}` is {kind_of(value)}, nothing that can be called"
+            taken = f"{reason}: `{run.binding_statements[name]}` in {run.place} took its name"
             return Unjudged(taken, f"Give that another name, {again}")
         return self.why_changed(name, run)
 
@@ -452,7 +452,7 @@ class CellRuns:
         if name not in run.binding_statements:
             return None
         after = self.runs[self.runs.index(run) + 1 :]
-        later = [other for other in after if run.cell and other.cell == run.cell]
+        later = [later_run for later_run in after if run.cell and later_run.cell == run.cell]
         if later and later[-1] not in self.open and name not in later[-1].binding_statements:
             others = [
                 n
@@ -460,17 +460,19 @@ class CellRuns:
                 if isinstance(statement.node, DEFINITIONS)
             ]
             instead = f": it defines `{others[-1]}`" if others else ""
-            what = f"nothing is called `{name}` any more in the cell that it came from{instead}"
-            return Unjudged(what, f"Define `{name}` in it, run it, then this check.")
+            reason = f"nothing is called `{name}` any more in the cell that it came from{instead}"
+            return Unjudged(reason, f"Define `{name}` in it, run it, then this check.")
         if not run.cell:
-            for other in after:
-                for statement in other.binding_statements.values():
+            for later_run in after:
+                for statement in later_run.binding_statements.values():
                     if statement.is_renamed_in(name, run.binding_statements[name]):
                         new_name = getattr(statement.node, "name", "")
-                        what = f"nothing is called `{name}` any more, if {other.place} is its cell"
-                        what += f": it defines `{new_name}`, which is the same"
+                        reason = (
+                            f"nothing is called `{name}` any more, if {later_run.place} is its cell"
+                        )
+                        reason += f": it defines `{new_name}`, which is the same"
                         return Unjudged(
-                            what, f"Define `{name}` in its cell, run it, then this check."
+                            reason, f"Define `{name}` in its cell, run it, then this check."
                         )
         cells = self.cells_saved_after(run)
         definitions = [
@@ -481,8 +483,8 @@ class CellRuns:
         ):
             return None
         if definitions or any(cell.would_bind(name) for cell in cells):
-            what = f"the cell of `{name}` was changed after it was run"
-            return Unjudged(what, "Run it, then this check.")
+            reason = f"the cell of `{name}` was changed after it was run"
+            return Unjudged(reason, "Run it, then this check.")
         return Unjudged(
             NOT_DEFINED_ANY_MORE.format(name),
             f"Define `{name}` in its cell, run it, then this check.",
@@ -525,8 +527,8 @@ class CellRuns:
             texts = {"".join(cell["source"]).strip() for cell in cells}
         except (OSError, ValueError, KeyError, TypeError):
             return 0.0, []
-        known = self.open and self.open[-1].raw.strip() in texts
-        return (state.st_mtime, cells) if known else (0.0, [])
+        is_saved = self.open and self.open[-1].raw.strip() in texts
+        return (state.st_mtime, cells) if is_saved else (0.0, [])
 
     def answered_questions(self) -> frozenset[str] | None:
         """Return the names of the questions that the saved notebook answers; None if not known."""
@@ -589,8 +591,8 @@ class UnboundAnswers(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """Return a call, rewritten if it is one of ``check`` or ``examine``."""
-        called = getattr(node.func, "attr", getattr(node.func, "id", ""))
-        if called in ("check", "examine"):
+        function_name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        if function_name in ("check", "examine"):
             node.args[1:2] = [lookup_expression(value) for value in node.args[1:2]]
             for keyword in node.keywords:
                 if keyword.arg == "implementation":
@@ -608,14 +610,14 @@ def lookup_expression(value: ast.expr) -> ast.expr:
     """Return an expression that gives ``...`` for an unbound name; other expressions unchanged."""
     if not isinstance(value, ast.Name) or hasattr(builtins, value.id):
         return value
-    made = ast.parse(f"globals().get({value.id!r}, ...)", mode="eval").body
-    return ast.fix_missing_locations(ast.copy_location(made, value))
+    expression = ast.parse(f"globals().get({value.id!r}, ...)", mode="eval").body
+    return ast.fix_missing_locations(ast.copy_location(expression, value))
 
 
 def never_run(name: str) -> Unjudged:
     """Return why an answer is not judged whose cell has not run in this kernel."""
-    what = f"`{name}` is not there: its cell has not been run since the kernel started"
-    return Unjudged(what, "Run that cell, then this check.", open=True)
+    reason = f"`{name}` is not there: its cell has not been run since the kernel started"
+    return Unjudged(reason, "Run that cell, then this check.", open=True)
 
 
 # --- texts ----------------------------------------------------------------------------------------
@@ -657,8 +659,10 @@ def stopped_line(error: BaseException, names: dict[str, Any]) -> int:
 
 def error_in_a_line(error: BaseException) -> str:
     """Return an error's type and first line, with the line of code that a syntax error has."""
-    said = (getattr(error, "msg", "") or str(error)).splitlines() or [""]
-    text = f"{type(error).__name__}: {said[0]}" if said[0] else type(error).__name__
+    message_lines = (getattr(error, "msg", "") or str(error)).splitlines() or [""]
+    text = (
+        f"{type(error).__name__}: {message_lines[0]}" if message_lines[0] else type(error).__name__
+    )
     line = short_line(getattr(error, "text", None) or "")
     return f"{text} in the line `{line}`" if line else text
 
@@ -678,9 +682,9 @@ def capitalised(text: str) -> str:
 
 def kind_of(value: Any) -> str:
     """Return a value in words: its class, and the value itself where that is short."""
-    shown = "" if hasattr(value, "__len__") and not isinstance(value, str) else repr(value)
+    value_text = "" if hasattr(value, "__len__") and not isinstance(value, str) else repr(value)
     a = "an" if type(value).__name__[0] in "aeiouAEIOU" else "a"
-    return f"{a} {type(value).__name__}" + (f" ({shown})" if 0 < len(shown) <= 20 else "")
+    return f"{a} {type(value).__name__}" + (f" ({value_text})" if 0 < len(value_text) <= 20 else "")
 
 
 def skipped_lines_note(lines: Iterable[str]) -> str:

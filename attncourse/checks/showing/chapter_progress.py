@@ -56,13 +56,15 @@ class ChapterProgress:
     @property
     def summary(self) -> str:
         """Return one line: how many exercises are done, tried and open, and the points."""
-        done = f"{self.count('done')} of {len(self.rows) + len(self.questions)} exercises done"
+        done_words = (
+            f"{self.count('done')} of {len(self.rows) + len(self.questions)} exercises done"
+        )
         rest = [f"{n} {state}" for state in MARK_STATES[1:] if (n := self.count(state))]
         earned = sum(row.earned for row in self.rows)
         possible = sum(row.exercise.points for row in self.rows)
         person = sum(self.questions.values())
         more = f"; {points_in_words(person)} for a person" if person else ""
-        return f"{', '.join([done, *rest])} · {earned} of {points_in_words(possible)}{more}"
+        return f"{', '.join([done_words, *rest])} · {earned} of {points_in_words(possible)}{more}"
 
     @property
     def question_rows(self) -> list[tuple[str, str, str]]:
@@ -74,8 +76,8 @@ class ChapterProgress:
         }
         rows = []
         for name, number in self.questions.items():
-            mark, said = states[None if self.answered is None else name in self.answered]
-            rows.append((mark, name, f"{said}a person gives its {points_in_words(number)}"))
+            mark, prefix = states[None if self.answered is None else name in self.answered]
+            rows.append((mark, name, f"{prefix}a person gives its {points_in_words(number)}"))
         return rows
 
     @property
@@ -114,7 +116,7 @@ class ChapterProgress:
             f"{row.earned:2} of {row.exercise.points:2}  {row.said}".rstrip()
             for row in self.rows
         ]
-        lines += [f"{mark} {name:{width}}  {said}" for mark, name, said in self.question_rows]
+        lines += [f"{mark} {name:{width}}  {text}" for mark, name, text in self.question_rows]
         return "\n".join([self.summary, *lines, self.hidden_tests, self.next_step])
 
     def _repr_html_(self) -> str:
@@ -138,18 +140,18 @@ def hidden_tests_sentence(exercises: int) -> str:
 
 def progress_of(stem: str, exercises: Iterable[Exercise]) -> ChapterProgress:
     """Return the progress table of a chapter's exercises in this session."""
-    here = cells_here()
-    answered = here.answered_questions() if here else None
+    cell_runs = cells_here()
+    answered = cell_runs.answered_questions() if cell_runs else None
     return ChapterProgress(
         stem, tuple(progress_row(e, last_verdicts.get(e.target)) for e in exercises), answered
     )
 
 
-def question_html(mark: str, name: str, said: str) -> str:
+def question_html(mark: str, name: str, text: str) -> str:
     """Return the HTML of the table's row on a question that a person marks."""
-    description = f'<div style="padding-left:1.4em;opacity:.8">{inline_html(said)}</div>'
-    shown = f"{mark}&nbsp;<code>{escape(name)}</code>{description}"
-    return f'<tr><td colspan="2" style="{CELL_STYLE}">{shown}</td></tr>'
+    description = f'<div style="padding-left:1.4em;opacity:.8">{inline_html(text)}</div>'
+    content = f"{mark}&nbsp;<code>{escape(name)}</code>{description}"
+    return f'<tr><td colspan="2" style="{CELL_STYLE}">{content}</td></tr>'
 
 
 def progress_row(exercise: Exercise, verdict: Verdict | None) -> ProgressRow:
@@ -160,16 +162,16 @@ def progress_row(exercise: Exercise, verdict: Verdict | None) -> ProgressRow:
         return ProgressRow(
             exercise, OPEN, 0, verdict.in_short if verdict.unjudged else NOT_ATTEMPTED
         )
-    said = verdict.condition.removeprefix(", ") if verdict.passed else verdict.in_short
-    return ProgressRow(exercise, verdict.state, verdict.earned, said)
+    line = verdict.condition.removeprefix(", ") if verdict.passed else verdict.in_short
+    return ProgressRow(exercise, verdict.state, verdict.earned, line)
 
 
 def row_html(row: ProgressRow) -> str:
     """Return the HTML of an exercise's row: two columns, to fit on a phone, texts below names."""
     name = f"{MARK_OF_STATE[row.state]}&nbsp;<code>{escape(row.exercise.name)}</code>"
-    said = f'<div style="padding-left:1.4em;opacity:.8">{inline_html(row.said)}</div>'
+    line_below = f'<div style="padding-left:1.4em;opacity:.8">{inline_html(row.said)}</div>'
     cells = (
-        name + (said if row.said else ""),
+        name + (line_below if row.said else ""),
         f"{row.earned}&nbsp;of&nbsp;{row.exercise.points}",
     )
     return "<tr>" + "".join(f'<td style="{CELL_STYLE}">{cell}</td>' for cell in cells) + "</tr>"

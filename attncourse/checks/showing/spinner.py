@@ -34,8 +34,8 @@ def watched_check(target: str) -> Iterator[None]:
         line = line_behind(stop, is_student_file)
         where = f", in the line {line} of your code" if line else ""
         seconds = time.monotonic() - began
-        said = f"{target}: interrupted after {seconds:.0f} s{where}; nothing was judged"
-        raise Interrupted(said) from None
+        message = f"{target}: interrupted after {seconds:.0f} s{where}; nothing was judged"
+        raise Interrupted(message) from None
 
 
 @contextmanager
@@ -86,8 +86,8 @@ class ReplacedLine:
         """Show a text in a notebook's output, in the place of the last one."""
         from IPython.display import display
 
-        what = {"text/plain": text}
+        mime_bundle = {"text/plain": text}
         if self.handle is None:
-            self.handle = display(what, raw=True, display_id=True)
+            self.handle = display(mime_bundle, raw=True, display_id=True)
         else:
-            self.handle.update(what, raw=True)
+            self.handle.update(mime_bundle, raw=True)

@@ -44,7 +44,7 @@ class CriterionVerdict:
     follows: bool = False
 
     @property
-    def said(self) -> str:
+    def reason(self) -> str:
         """Return one line on what is wrong, or that it follows from the mistake."""
         return FOLLOWS_NOTE if self.follows else self.brief
 
@@ -154,8 +154,8 @@ class Verdict:
             return ""
         worth = "That alone earns no point yet"
         if self.worth:
-            lost = points_in_words(self.possible - self.earned)
-            worth = f"That is worth {self.worth} of the {lost} lost"
+            points_lost = points_in_words(self.possible - self.earned)
+            worth = f"That is worth {self.worth} of the {points_lost} lost"
         return f"{worth}; what is left after it: {self.rest}."
 
     @property
@@ -192,7 +192,7 @@ class Verdict:
             return "\n".join(
                 lines + [f"  ✓ {c.name} ({c.earned}/{c.possible})" for c in self.criteria]
             )
-        shown = [f"    {line}" for line in self.example.splitlines()]
+        example_lines = [f"    {line}" for line in self.example.splitlines()]
         end = [PRINTING_NOTE] if self.printed else []
         if self.section:
             end.append(f"Read again: {self.section}.")
@@ -200,8 +200,10 @@ class Verdict:
             end.append(f"  {self.read}")
         if not self.given:
             end.append(f"{IN_FULL}print({self.repeating_call}.full)")
-        room = MAX_TEXT_LINES - len(lines) - len(self.cause_lines) - len(shown) - len(end)
-        return "\n".join([*lines, *self.cause_lines, *self.criteria_in(max(room, 3)), *shown, *end])
+        room = MAX_TEXT_LINES - len(lines) - len(self.cause_lines) - len(example_lines) - len(end)
+        return "\n".join(
+            [*lines, *self.cause_lines, *self.criteria_in(max(room, 3)), *example_lines, *end]
+        )
 
     def criteria_in(self, room: int) -> list[str]:
         """Return the criteria as lines, those that fail first, in about ``room`` lines.
@@ -211,24 +213,24 @@ class Verdict:
         """
         failed = [c for c in self.criteria if not c.passed and not c.waits]
         at_fault = [c for c in failed if not c.follows]
-        alike = [c for c in at_fault[1:] if is_same_error(c, failed[0])]
+        with_same_error = [c for c in at_fault[1:] if is_same_error(c, failed[0])]
         joined = []
-        if len(alike) > 1:
-            said = f"the same error ({criteria_points(alike)})"
-            joined.append(f"  ✗ {said}: {criterion_names(alike)}")
-            at_fault = [c for c in at_fault if c not in alike]
+        if len(with_same_error) > 1:
+            shared_error = f"the same error ({criteria_points(with_same_error)})"
+            joined.append(f"  ✗ {shared_error}: {criterion_names(with_same_error)}")
+            at_fault = [c for c in at_fault if c not in with_same_error]
         if self.consequences:
             joined.append(f"  ✗ {self.consequences_line}: {criterion_names(self.consequences)}")
         waiting = [c for c in self.criteria if c.waits]  # all of them for the same reason
         if waiting:
             joined.append(f"  – {waiting[0].brief}: {criterion_names(waiting)}")
-        if held := [c for c in self.criteria if c.passed]:
-            joined.append(f"  ✓ {criterion_names(held)}")
+        if passed := [c for c in self.criteria if c.passed]:
+            joined.append(f"  ✓ {criterion_names(passed)}")
         room = max(room - len(joined), 1)
         lines = [f"  ✗ {criterion_with_points(c)}" for c in at_fault]
         for place, criterion in enumerate(at_fault[1:], 1):
             is_same = is_same_error(criterion, failed[0])
-            error = "the same error" if is_same else shorten_to_columns(criterion.said)
+            error = "the same error" if is_same else shorten_to_columns(criterion.reason)
             lines[place] += f": {error}"
         if len(lines) > room:
             last = " · ".join(criterion_with_points(c) for c in at_fault[room - 1 :])
@@ -453,14 +455,14 @@ def picture_html(picture: Picture) -> str:
     If their rounded numbers are all the same, their difference stands beside them.
     """
     top = float(np.nanmax(np.abs(np.where(np.isfinite(picture.want), picture.want, 0)))) or 1.0
-    shown = [matrix_html("yours", picture.got, top), matrix_html("expected", picture.want, top)]
+    matrices = [matrix_html("yours", picture.got, top), matrix_html("expected", picture.want, top)]
     if matrix_cells(picture.got, top) == matrix_cells(picture.want, top):
         differences = picture.got.astype(float) - picture.want.astype(float)
         most = float(np.abs(differences[np.isfinite(differences)]).max(initial=0)) or 1.0
-        shown.append(matrix_html("yours − expected", differences, most))
+        matrices.append(matrix_html("yours − expected", differences, most))
     return (
         '<div style="display:flex;flex-wrap:wrap;gap:1.5em;margin:.5em 0">'
-        + "".join(shown)
+        + "".join(matrices)
         + "</div>"
     )
 

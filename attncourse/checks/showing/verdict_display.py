@@ -37,7 +37,7 @@ class VerdictDisplay:
     """The place where one check shows its verdict: a display in a notebook, or standard output.
 
     ``show`` displays something in a notebook and returns its display; outside of one it returns
-    None. ``said`` is the line that was printed there, "" so far.
+    None. ``first_line`` is the line that was printed there, "" so far.
     """
 
     def __init__(self, show: Callable[..., Any]):
@@ -45,15 +45,15 @@ class VerdictDisplay:
         self.show = show
         self.out = sys.stdout  # kept, since another stream replaces it while an answer runs
         self.display: Any = None
-        self.said = ""
+        self.first_line = ""
 
     def show_points(self, verdict: Verdict) -> None:
         """Show the first line of a verdict: displayed, or printed outside of a notebook."""
         begun = FirstLine(verdict)
         self.display = self.show(begun, display_id=True)
         if not self.display:
-            self.said = begun.head
-            write_line(self.said, self.out)
+            self.first_line = begun.head
+            write_line(self.first_line, self.out)
 
     def show_verdict(self, verdict: Verdict) -> bool:
         """Display the verdict in place of its first line; return False outside of a notebook."""

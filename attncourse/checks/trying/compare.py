@@ -72,11 +72,11 @@ def difference(value: Any, expected: Any, *, brief: bool = False) -> Problem | N
     if is_tensor(expected):
         if not is_tensor(value):
             return problem_of_type(value, "a torch tensor")
-        same = value.dtype == expected.dtype or is_unexpected_nan(value, expected)
-        if not same and tuple(value.shape) == tuple(expected.shape):
+        is_same_dtype = value.dtype == expected.dtype or is_unexpected_nan(value, expected)
+        if not is_same_dtype and tuple(value.shape) == tuple(expected.shape):
             like = " like the input" if "float" in dtype_name(expected) else ""
-            said = f"returned dtype {dtype_name(value)}, expected {dtype_name(expected)}{like}"
-            return Problem("dtype", said)
+            sentence = f"returned dtype {dtype_name(value)}, expected {dtype_name(expected)}{like}"
+            return Problem("dtype", sentence)
     return numbers_difference(value, expected, brief)
 
 
@@ -89,8 +89,8 @@ def entries_difference(value: Any, expected: dict, brief: bool) -> Problem | Non
     """Return the first difference between dicts of named results; additional names are allowed."""
     if not isinstance(value, dict) or not expected.keys() <= value.keys():
         return problem_of_type(value, f"results named {', '.join(expected)}")
-    for key, wanted in expected.items():
-        problem = difference(value[key], wanted, brief=brief)
+    for key, expected_entry in expected.items():
+        problem = difference(value[key], expected_entry, brief=brief)
         if problem:
             return problem.in_part(key)
     return None
@@ -103,7 +103,10 @@ def items_difference(value: Any, expected: list | tuple, brief: bool) -> Problem
     if place := next((n for n, item in enumerate(value, 1) if item is None), 0):
         return Problem("type", f"the result number {place} of {len(expected)} is None")
     pairs = zip(value, expected, strict=True)
-    problems = (difference(got, want, brief=brief) for got, want in pairs)
+    problems = (
+        difference(returned_item, expected_item, brief=brief)
+        for returned_item, expected_item in pairs
+    )
     return next((problem for problem in problems if problem), None)
 
 
@@ -112,96 +115,103 @@ def numbers_difference(value: Any, expected: Any, brief: bool = False) -> Proble
 
     The problem names NaN or lost precision, or else the entry that differs most.
     """
-    got, want = as_numbers(value), known_numbers(expected)
-    if got is None:
-        return problem_of_type(value, "an array of numbers" if np.ndim(want) else "a number")
-    if got.shape != want.shape:
-        return Problem("shape", f"returned shape {got.shape}, expected {want.shape}")
-    if equal_but_for_rounding(got, want):
+    numbers, right = as_numbers(value), known_numbers(expected)
+    if numbers is None:
+        return problem_of_type(value, "an array of numbers" if np.ndim(right) else "a number")
+    if numbers.shape != right.shape:
+        return Problem("shape", f"returned shape {numbers.shape}, expected {right.shape}")
+    if equal_but_for_rounding(numbers, right):
         return None
     if brief:
         return OTHER_NUMBERS
-    if got.dtype.kind == "b" and want.dtype.kind == "b":
-        return entry_that_differs("value", got, want)
-    if np.isnan(got).any() and not np.isnan(want).any():
-        return entry_that_differs("nan", got, want)
+    if numbers.dtype.kind == "b" and right.dtype.kind == "b":
+        return entry_that_differs("value", numbers, right)
+    if np.isnan(numbers).any() and not np.isnan(right).any():
+        return entry_that_differs("nan", numbers, right)
     if (
-        got.dtype == np.float32
-        and want.dtype == np.float64
-        and numbers_difference(got, want.astype(np.float32), brief=True) is None
+        numbers.dtype == np.float32
+        and right.dtype == np.float64
+        and numbers_difference(numbers, right.astype(np.float32), brief=True) is None
     ):
         return Problem("dtype", "returned float32, expected float64: precision was lost")
     with np.errstate(all="ignore"):
-        error = float(np.abs(got.astype(float) - want.astype(float)).max())
-    if want.dtype == np.float64 and error <= ROUNDING_DIFFERENCE * scale_of(want):
+        error = float(np.abs(numbers.astype(float) - right.astype(float)).max())
+    if right.dtype == np.float64 and error <= ROUNDING_DIFFERENCE * scale_of(right):
         # Not that it was lost: weights near 0 and 1 make a difference of any cause as small.
-        said = f"differs from what is expected by {error:.0e}, as little as where precision is lost"
-        return Problem("precision", said)
-    return entry_that_differs("value", got, want)
+        sentence = (
+            f"differs from what is expected by {error:.0e}, as little as where precision is lost"
+        )
+        return Problem("precision", sentence)
+    return entry_that_differs("value", numbers, right)
 
 
-def equal_but_for_rounding(got: np.ndarray, want: np.ndarray) -> bool:
+def equal_but_for_rounding(returned: np.ndarray, expected: np.ndarray) -> bool:
     """True if two arrays of one shape hold the same numbers, but for rounding."""
-    if got.dtype == want.dtype and got.tobytes() == want.tobytes():
+    if returned.dtype == expected.dtype and returned.tobytes() == expected.tobytes():
         return True
-    if got.dtype.kind == "b" and want.dtype.kind == "b":
-        return np.array_equal(got, want)
+    if returned.dtype.kind == "b" and expected.dtype.kind == "b":
+        return np.array_equal(returned, expected)
     with np.errstate(all="ignore"):
-        return not entries_far_apart(got, want, error_margin(want)).any()
+        return not entries_far_apart(returned, expected, error_margin(expected)).any()
 
 
-def entries_far_apart(got: np.ndarray, want: np.ndarray, allowed: float) -> np.ndarray:
+def entries_far_apart(returned: np.ndarray, expected: np.ndarray, allowed: float) -> np.ndarray:
     """Return a boolean array: True where two arrays differ by more than is allowed.
 
     NaN counts as equal to NaN, and ∞ to ∞.
     """
-    far = ~(np.abs(got - want) <= allowed)
+    far = ~(np.abs(returned - expected) <= allowed)
     if not far.any():
         return far
     # ∞ − ∞ and NaN are never ≤ anything: take out equal entries, and those that are NaN in both.
-    both_nan = (got != got) & (want != want)
-    return far & (got != want) & ~both_nan
+    both_nan = (returned != returned) & (expected != expected)
+    return far & (returned != expected) & ~both_nan
 
 
-def error_margin(want: np.ndarray) -> float:
-    """Return how far an entry may be from ``want``: its dtype's tolerance, times its scale."""
-    return TOLERANCES.get(str(want.dtype), 1e-9) * scale_of(want)
+def error_margin(expected: np.ndarray) -> float:
+    """Return how far entries may be from those expected: the dtype's tolerance, times the scale."""
+    return TOLERANCES.get(str(expected.dtype), 1e-9) * scale_of(expected)
 
 
-def scale_of(want: np.ndarray) -> float:
+def scale_of(expected: np.ndarray) -> float:
     """Return the absolute value of the largest finite entry, at least 1."""
-    scale = float(np.abs(want).max(initial=1.0))
+    scale = float(np.abs(expected).max(initial=1.0))
     if not math.isfinite(scale):
-        scale = float(np.abs(want[np.isfinite(want)]).max(initial=1.0))
+        scale = float(np.abs(expected[np.isfinite(expected)]).max(initial=1.0))
     return scale
 
 
-def entry_that_differs(kind: str, got: np.ndarray, want: np.ndarray) -> Problem:
+def entry_that_differs(kind: str, returned: np.ndarray, expected: np.ndarray) -> Problem:
     """Return the problem that names the entry that differs most, with both arrays if small.
 
     It has as many digits, 4, 8 or 17, as show the difference. ``kind`` is the problem's; "nan"
     says that NaN was returned.
     """
     with np.errstate(all="ignore"):
-        error = np.where(got == want, 0, np.abs(got.astype(float) - want.astype(float)))  # ∞ − ∞
-    worst = np.unravel_index(int(np.argmax(np.where(np.isnan(error), np.inf, error))), want.shape)
+        error = np.abs(returned.astype(float) - expected.astype(float))
+    error = np.where(returned == expected, 0, error)  # two equal ∞ differ by NaN
+    error = np.where(np.isnan(error), np.inf, error)
+    worst = np.unravel_index(int(np.argmax(error)), expected.shape)
     index = ", ".join(str(int(i)) for i in worst)
-    returned, expected = got[worst], want[worst]
-    digits = next(
-        (d for d in (4, 8) if entry_in_words(returned, d) != entry_in_words(expected, d)), 17
+    returned_entry, expected_entry = returned[worst], expected[worst]
+    digits = 17
+    for n in (8, 4):
+        if entry_in_words(returned_entry, n) != entry_in_words(expected_entry, n):
+            digits = n
+    place = f"at [{index}] " if index else ""
+    expected_words = entry_in_words(expected_entry, digits)
+    sentence = (
+        f"{place}returned {entry_in_words(returned_entry, digits)}, expected {expected_words}"
     )
-    at = f"at [{index}] " if index else ""
-    wanted = entry_in_words(expected, digits)
-    said = f"{at}returned {entry_in_words(returned, digits)}, expected {wanted}"
     if kind == "nan":
-        wanted = entry_in_words(expected, 4)
-        said = f"returned NaN{f' at [{index}]' if index else ''}, expected {wanted}"
-    if want.size > MAX_NUMBERS_WRITTEN_OUT:
-        return Problem(kind, said)
-    returned_text, expected_text = indented_array(got), indented_array(want)
+        expected_words = entry_in_words(expected_entry, 4)
+        sentence = f"returned NaN{f' at [{index}]' if index else ''}, expected {expected_words}"
+    if expected.size > MAX_NUMBERS_WRITTEN_OUT:
+        return Problem(kind, sentence)
+    returned_text, expected_text = indented_array(returned), indented_array(expected)
     if returned_text == expected_text:  # rounded, they look the same
-        return Problem(kind, said)
-    return Problem(kind, said, f"returned\n{returned_text}\nexpected\n{expected_text}")
+        return Problem(kind, sentence)
+    return Problem(kind, sentence, f"returned\n{returned_text}\nexpected\n{expected_text}")
 
 
 def indented_array(array: np.ndarray) -> str:
@@ -263,17 +273,17 @@ def exact_difference(value: Any, expected: Any, kind: str) -> Problem | None:
     return Problem("value", f"returned {value!r}, expected {expected!r}")
 
 
-def problem_of_type(value: Any, wanted: str) -> Problem:
+def problem_of_type(value: Any, expected_type: str) -> Problem:
     """Return the problem of a value that is of another type than the one wanted."""
-    return Problem("type", wrong_type(value, wanted))
+    return Problem("type", wrong_type(value, expected_type))
 
 
-def wrong_type(value: Any, wanted: str) -> str:
+def wrong_type(value: Any, expected_type: str) -> str:
     """Return the sentence on a value of another type than the one wanted."""
     kind = noun_with_article(type_name(value))
     if hasattr(value, "dtype"):
         kind += f" of dtype {dtype_name(value)}"
-    return f"returned {kind}, expected {wanted}"
+    return f"returned {kind}, expected {expected_type}"
 
 
 def type_name(value: Any) -> str:

@@ -80,6 +80,7 @@ def close_new_figures() -> Iterator[None]:
         if pyplot:
             for name in ("show", "pause"):
                 function = getattr(pyplot, name, None)
+                # A function with a closure takes no body that has none.
                 if isinstance(function, types.FunctionType) and function.__closure__ is None:
                     stack.enter_context(replace_body(function, body_calling(ignore_call)))
         try:

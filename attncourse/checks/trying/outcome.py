@@ -80,9 +80,9 @@ def run(
     cases passes False and watches all of them together, since starting a watch takes longer than
     most calls. The reference is never watched.
     """
-    named = dict(zip(argument_names(exercise), case.args, strict=False))
+    arguments = dict(zip(argument_names(exercise), case.args, strict=False))
     watched = watched and implementation is not exercise.reference
-    settings = TrialSettings(tuple(named), exercise.limit, exercise.forbids if watched else ())
+    settings = TrialSettings(tuple(arguments), exercise.limit, exercise.forbids if watched else ())
     with block_solutions_for(exercise.stem, implementation):
         outcome = run_case(settings, implementation, case)
     return outcome_of_facts(case, outcome)
@@ -115,8 +115,8 @@ def run_case(settings: TrialSettings, implementation: Callable, case: Case) -> O
         except (Exception, SystemExit) as error:
             if sentence := unavailable_sentence(error):
                 return Outcome("raised", error=Absent, text=sentence)
-            text, ours = describe_error(error), is_decided(error)
-            return Outcome("raised", error=type(error), text=text, decided=ours)
+            text, decided = describe_error(error), is_decided(error)
+            return Outcome("raised", error=type(error), text=text, decided=decided)
         return Outcome("value", value=value)
 
     try:
@@ -241,8 +241,8 @@ def describe_error(error: BaseException) -> str:
 
 def is_unwritten(outcome: Outcome) -> bool:
     """True if a call raised by a stub's ``raise NotImplementedError()``, not by torch's."""
-    said = outcome.text.split(" (in the line")[0]
-    by_hand = said == "NotImplementedError" or "raise NotImplementedError" in outcome.text
+    message = outcome.text.split(" (in the line")[0]
+    by_hand = message == "NotImplementedError" or "raise NotImplementedError" in outcome.text
     return outcome.error is NotImplementedError and by_hand
 
 

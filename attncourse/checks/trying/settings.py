@@ -49,10 +49,10 @@ def reset_torch(torch: Any, undo: ExitStack) -> None:
     if torch.is_inference_mode_enabled():
         undo.enter_context(torch.inference_mode(False))
     for read_setting, set_value, value in TORCH_SETTINGS:
-        wanted = torch.float32 if value == "float32" else value
+        fresh_value = torch.float32 if value == "float32" else value
         current = getattr(torch, read_setting)()
-        if current != wanted:
-            getattr(torch, set_value)(wanted)
+        if current != fresh_value:
+            getattr(torch, set_value)(fresh_value)
             undo.callback(getattr(torch, set_value), current)
     if torch.is_autocast_enabled("cpu"):
         torch.set_autocast_enabled("cpu", False)

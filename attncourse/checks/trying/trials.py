@@ -128,7 +128,9 @@ class ReferenceOutcome:
     @cached_property
     def in_single_precision(self) -> Outcome:
         """Return the outcome of the reference on the case's arguments in single precision."""
-        args, kwargs = (to_single_precision(given) for given in (self.case.args, self.case.kwargs))
+        args, kwargs = (
+            to_single_precision(arguments) for arguments in (self.case.args, self.case.kwargs)
+        )
         case = replace(self.case, args=args, kwargs=kwargs)
         return run(self.exercise, self.exercise.reference, case)
 
@@ -222,17 +224,17 @@ def problem_with(
     ``brief`` leaves numbers out of the words.
     """
     if outcome.kind == "hung":
-        said = "did not return in time: is there a loop that never ends?"
-        return Problem("unfinished", f"{said} {outcome.text}".rstrip())
+        sentence = "did not return in time: is there a loop that never ends?"
+        return Problem("unfinished", f"{sentence} {outcome.text}".rstrip())
     if outcome.kind == "skipped":
         return Problem("unfinished", "not tried, because an earlier call did not return in time")
     if case.raises is not None:
-        wanted = case.raises.__name__
+        error_name = case.raises.__name__
         if outcome.kind == "value":
-            return Problem("value", f"returned a value, expected it to raise {wanted}")
+            return Problem("value", f"returned a value, expected it to raise {error_name}")
         if outcome.error is not None and issubclass(outcome.error, case.raises):
             return None
-        return Problem("raised", f"raised {outcome.text}, expected {wanted}")
+        return Problem("raised", f"raised {outcome.text}, expected {error_name}")
     if outcome.kind == "raised":
         if is_unwritten(outcome):
             return Problem("unwritten", NOT_WRITTEN)

@@ -189,13 +189,13 @@ def why_unavailable(stem: str, thing: Any, is_written: Callable[[str], bool]) ->
 
 
 @contextmanager
-def hide_names(names: dict[str, Any], said: dict[str, str]) -> Iterator[None]:
-    """Remove names from a namespace inside the block; ``said`` has, by name, why it is missing.
+def hide_names(names: dict[str, Any], sentences: dict[str, str]) -> Iterator[None]:
+    """Remove from a namespace, inside the block, the names that ``sentences`` says are missing.
 
     ``unavailable_sentence`` finds that sentence for the ``NameError`` of an answer that reads one.
     """
-    before = {name: names.pop(name) for name in said}
-    _hidden_names.update(said)
+    before = {name: names.pop(name) for name in sentences}
+    _hidden_names.update(sentences)
     try:
         yield
     finally:
@@ -262,10 +262,10 @@ def unavailable_sentence(error: BaseException) -> str:
         return DEBUGGER
     if _hidden_names and isinstance(error, NameError):
         return _hidden_names.get(error.name or "", "")
-    said = str(error) if isinstance(error, ImportError | EOFError) else ""
-    if halted := HALTED_IMPORT.match(said):
+    message = str(error) if isinstance(error, ImportError | EOFError) else ""
+    if halted := HALTED_IMPORT.match(message):
         return CHAPTER_ABSENT.format(halted[1])
-    return said if is_unavailable_sentence(said) else ""
+    return message if is_unavailable_sentence(message) else ""
 
 
 def is_unavailable_sentence(text: str) -> bool:

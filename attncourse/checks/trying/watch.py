@@ -164,13 +164,13 @@ def start_watch(stack: ExitStack, names: tuple[str, ...]) -> Callable[[], str]:
             harmed |= any(probe(probe_tensor) is not probe_tensor for probe in probes)
         except Exception:
             harmed = True
-        said = ""
+        sentence = ""
         if calls:
-            said = forbidden_call(calls[0])
+            sentence = forbidden_call(calls[0])
         elif harmed:
-            said = WATCH_TAKEN_DOWN
+            sentence = WATCH_TAKEN_DOWN
         calls.clear()
-        return said
+        return sentence
 
     return report
 
@@ -230,11 +230,11 @@ def kernels_of(name: str) -> Kernels:
     if name not in OPERATORS:
         raise ValueError(f"expected one of {', '.join(OPERATORS)} to be forbidden, got {name}")
     has = torch._C._dispatch_has_kernel_for_dispatch_key
-    known = set(torch._C._dispatch_get_all_op_names())
+    operator_names = set(torch._C._dispatch_get_all_op_names())
     places = tuple(
         (operator, key)
         for operator in OPERATORS[name]
-        if f"aten::{operator}" in known
+        if f"aten::{operator}" in operator_names
         for key in DISPATCH_KEYS
         if has(f"aten::{operator}", key)
     )
@@ -275,15 +275,15 @@ def python_functions(name: str) -> list[types.FunctionType]:
 
     One that was found once stays among them, even if its module is removed or changed.
     """
-    seen = _functions_found.setdefault(name, [])
+    functions = _functions_found.setdefault(name, [])
     for module, path in PYTHON_FUNCTIONS.get(name, ()):
         if module in sys.modules:
             with suppress(AttributeError):
                 function = attrgetter(path)(sys.modules[module])
                 plain = isinstance(function, types.FunctionType) and function.__closure__ is None
-                if plain and function not in seen:  # another body has no place for a closure
-                    seen.append(function)
-    return seen
+                if plain and function not in functions:  # another body has no place for a closure
+                    functions.append(function)
+    return functions
 
 
 _functions_found: dict[str, list[types.FunctionType]] = {}

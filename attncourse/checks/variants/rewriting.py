@@ -67,8 +67,10 @@ def notation_in_units(number: int | float) -> Notation:
         """Return a value in the larger unit; whole numbers stay whole."""
         if is_list(value):
             return type(value)(x / number for x in value)
-        whole = str(getattr(value, "dtype", "")).removeprefix("torch.").startswith(("int", "uint"))
-        return value // number if whole else value / number
+        is_whole = (
+            str(getattr(value, "dtype", "")).removeprefix("torch.").startswith(("int", "uint"))
+        )
+        return value // number if is_whole else value / number
 
     return Notation(write, read)
 

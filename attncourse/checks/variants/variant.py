@@ -68,10 +68,10 @@ def exercise_in_variant(exercise: Exercise, variant: Variant) -> Exercise:
 
     def adapt(implementation: Callable) -> Callable:
         """Return an implementation of the exercise, wrapped, with the options it is made of."""
-        made: Any = adapted_implementation(implementation, adapter, exercise)
+        adapted: Any = adapted_implementation(implementation, adapter, exercise)
         if parts := parts_of(implementation):
-            made.attncourse_parts = Composed(adapt_composition(parts.compose), parts.chosen)
-        return made
+            adapted.attncourse_parts = Composed(adapt_composition(parts.compose), parts.chosen)
+        return adapted
 
     def adapt_mistake(m: Mistake) -> Mistake:
         """Return a mistake with its implementations wrapped and its explanation reworded."""

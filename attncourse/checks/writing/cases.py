@@ -136,10 +136,14 @@ class CaseTable:
 
         Arguments that are drawn are positional; others in ``row.arguments`` are keywords.
         """
-        drawn = {name: value for name, value in row.arguments.items() if isinstance(value, Drawn)}
-        named = {name: value for name, value in row.arguments.items() if name not in drawn}
-        args = self.arguments(rng, {**self.spec, **drawn}, row)
-        return Case(tuple(args.values()), named, note=row.note, use=row.use or call_it)
+        drawn_arguments = {
+            name: value for name, value in row.arguments.items() if isinstance(value, Drawn)
+        }
+        fixed_arguments = {
+            name: value for name, value in row.arguments.items() if name not in drawn_arguments
+        }
+        args = self.arguments(rng, {**self.spec, **drawn_arguments}, row)
+        return Case(tuple(args.values()), fixed_arguments, note=row.note, use=row.use or call_it)
 
     def arguments(self, rng: Rng, spec: Mapping, row: Row) -> dict[str, Any]:
         """Return the arguments of a specification, drawn for a row, by name."""
@@ -290,7 +294,7 @@ def standard(table: CaseTable, *, left_out: str = "", large: str = "", **fixed: 
     batch = replace(alone, batch=(2,), note="a batch of 2")
     first = large or next(iter(table.floats))
     each = replace(batch, use=table.each_gradient, note="a batch of 2, each gradient alone")
-    whole = replace(alone, dtype="int64", note="integers")
+    integers_row = replace(alone, dtype="int64", note="integers")
     return Standard(
         batches=(
             batch,
@@ -302,7 +306,7 @@ def standard(table: CaseTable, *, left_out: str = "", large: str = "", **fixed: 
             ),
         ),
         single=replace(alone, dtype="float32", note="float32"),
-        integers=() if table.tensors else (whole,),
+        integers=() if table.tensors else (integers_row,),
         extreme=(
             replace(alone, factor={first: 1e7}, note=f"{first} in the millions"),
             replace(alone, factor={first: 2e-7}, cancel=True, note="small, each row adds up to 0"),
@@ -313,8 +317,8 @@ def standard(table: CaseTable, *, left_out: str = "", large: str = "", **fixed: 
 
 def distinct_lengths(axes: list[str], fixed: Mapping[str, int]) -> dict[str, int]:
     """Return a length for each axis: the fixed ones, and others, no two alike and none 2."""
-    free = (n for n in (5, 7, 3, 11, 13, 17) if n not in fixed.values())
-    return {axis: fixed[axis] if axis in fixed else next(free) for axis in axes}
+    unused_lengths = (n for n in (5, 7, 3, 11, 13, 17) if n not in fixed.values())
+    return {axis: fixed[axis] if axis in fixed else next(unused_lengths) for axis in axes}
 
 
 def turned_row(alone: Row, queries: int, keys: int, **changed) -> Row:

@@ -212,16 +212,16 @@ def attention_class(
     """
     attention = Attention.of(options)
 
-    def method(made, mixes):
-        """Return the method that gives ``made`` the views; ``mixes`` says if it needs the value."""
+    def method(compute, mixes):
+        """Return the method that calls ``compute`` on the views, the value only if it ``mixes``."""
 
         def call(self, *inputs_and_mask):
-            """Return what ``made`` makes of the views; the mask comes last, or is left out."""
+            """Return what ``compute`` makes of the views; the mask comes last, or is left out."""
             *seen, mask = (*inputs_and_mask, None)[: inputs + 1]
             views = query(self, *seen), key(self, *seen), value(self, *seen) if mixes else None
-            return made(attention, views, mask, other(self, *seen) if other else seen[0])
+            return compute(attention, views, mask, other(self, *seen) if other else seen[0])
 
-        return made and call
+        return compute and call
 
     forward, weights = method(answer, True), method(shares, shares is mixed)
     return module_class(name, layers, forward=forward, weights=weights, **options)

@@ -12,7 +12,7 @@ from attncourse.checks.writing.recipes import Recipe, mistake
 
 
 def inverse(scale):
-    """1 / scale; infinite for 0, as where tensors are divided."""
+    """Return 1 / scale; infinite for 0, as where tensors are divided."""
     return 1 / scale if scale else math.inf
 
 
@@ -101,7 +101,7 @@ def no_max_subtracted(scores):
 
 
 def overflowing(number: float) -> dict[str, Any]:
-    """No maximum is subtracted, and a number added to the sum."""
+    """Return the wrong option that subtracts no maximum and adds a number to the sum."""
     return {"normalize": lambda s: s.exp() / (s.exp().sum(-1, keepdim=True) + number)}
 
 
@@ -262,19 +262,19 @@ def unit(x):
 
 
 def squared_distance(query, key):
-    """|q − k|² for every pair, (..., m, n)."""
+    """Return |q − k|² for every pair of a query and a key, (..., m, n)."""
     return (query.unsqueeze(-2) - key.unsqueeze(-3)).square().sum(-1)
 
 
 def by_letters(query, key):
-    """Return a letter for one batch axis."""
+    """Return ``Q Kᵀ`` by an ``einsum`` that has a letter for one batch axis, and for no more."""
     import torch
 
     return torch.einsum("bmd,bnd->bmn", query, key)
 
 
 def one_by_one(query, key):
-    """Return a loop over one batch axis."""
+    """Return ``Q Kᵀ`` by a loop over one batch axis, which is wrong for none and for more."""
     import torch
 
     return torch.stack([q @ k.T for q, k in zip(query, key, strict=True)])
@@ -426,7 +426,7 @@ OF_A_DOT_PRODUCT = (
 
 
 def zero_times_infinity(scores, mask):
-    """Add −∞ times the negated mask: 0 · ∞ is NaN where a key is seen."""
+    """Return the scores plus −∞ times the negated mask: NaN, as 0 · ∞ is, where a key is seen."""
     return scores if mask is None else scores + (~mask) * -math.inf
 
 
@@ -441,7 +441,7 @@ def lowered_by(number: float) -> dict[str, Any]:
 
 
 def at_places(scores, mask):
-    """Hide scores by an index, where the mask does not broadcast."""
+    """Return the scores hidden by an index, for which a mask is not broadcast."""
     if mask is not None:
         scores = scores.clone()
         scores[~mask] = -math.inf
@@ -449,7 +449,7 @@ def at_places(scores, mask):
 
 
 def guarded_late(number: float) -> dict[str, Any]:
-    """Weights are masked and divided by their sums and a number."""
+    """Return the wrong option that masks weights and divides them by their sums plus a number."""
 
     def after(weights, mask, factor):
         masked_weights = weights if mask is None else weights * mask

@@ -56,7 +56,7 @@ def module_case(
     built = ", ".join([*map(repr, args), *(f"{key}={value!r}" for key, value in options.items())])
     called = f".{method}" if method else ""
     arguments = ", ".join("None" if value is None else key for key, value in inputs.items())
-    shown = f"{name}({built}){called}({arguments})"
+    call_text = f"{name}({built}){called}({arguments})"
     second = {"others": tuple(others)} if others else {}
     return Case(
         kwargs={"make": (args, options), "method": method, "inputs": tuple(inputs)}
@@ -66,7 +66,9 @@ def module_case(
         | state,
         use=use or (call_module_twice if others else call_module),
         note=note,
-        shown=f"{shown}, then ({', '.join(others)}) and ({', '.join(inputs)})" if others else shown,
+        shown=f"{call_text}, then ({', '.join(others)}) and ({', '.join(inputs)})"
+        if others
+        else call_text,
     )
 
 
@@ -118,8 +120,8 @@ class ModuleTable(CaseTable):
         """Return the inputs of a second call, without a batch, named ``…_2``; {} without one."""
         if row.then is None:
             return {}
-        other = replace(row, sizes={**row.sizes, **row.then}, batch=())
-        drawn = self.arguments(rng, self.spec, other)
+        second_row = replace(row, sizes={**row.sizes, **row.then}, batch=())
+        drawn = self.arguments(rng, self.spec, second_row)
         return {f"{name}_2": value for name, value in drawn.items()}
 
     @property

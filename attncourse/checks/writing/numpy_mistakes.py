@@ -48,7 +48,7 @@ def unit(X):
     return X / np.linalg.norm(X, axis=-1, keepdims=True)
 
 
-def apart(X, Y):
+def row_distances(X, Y):
     """Return the distance of every row of X from every row of Y."""
     gaps = X[..., None, :] - (Y if X.ndim == 1 else Y[..., None, :, :])
     return np.linalg.norm(gaps, axis=-1)
@@ -161,9 +161,9 @@ DISTANCE = (
     mistake("""distance in place of the dot product
     Your weights fall with the distance, as in kernel regression. The score asked for is the dot
     product; even half the squared distance agrees with it only where all keys are equally long.""")
-    .by(compare=lambda query, key: -(apart(query, key) ** 2) / 2)
-    .by(compare=lambda query, key: -(apart(query, key) ** 2))
-    .by(compare=lambda query, key: -apart(query, key))
+    .by(compare=lambda query, key: -(row_distances(query, key) ** 2) / 2)
+    .by(compare=lambda query, key: -(row_distances(query, key) ** 2))
+    .by(compare=lambda query, key: -row_distances(query, key))
 )
 SCALED = (
     mistake("""a scale slipped in

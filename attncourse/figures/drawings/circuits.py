@@ -1,4 +1,4 @@
-"""Chapter 19's drawings: one vector carried from run to run, and one edge of a map cut."""
+"""Chapter 19's drawing: one vector carried from run to run."""
 
 from attncourse.figures.diagram import Diagram
 
@@ -8,7 +8,7 @@ BLOCKS = 3
 
 
 def patching() -> Diagram:
-    """Draw two runs side by side: the vector of one place goes from the upper to the lower."""
+    """Draw two runs, one above the other; the vector of one place goes down into the lower one."""
     picture = Diagram(
         "One vector carried into another run",
         "Above, the run on The capital of France is; below, the run on The capital of Italy is. "

@@ -18,7 +18,7 @@ const show = last => {
     cell.classList.toggle("bt-changed", !!before && before[key] !== number);
   });
   const there = names.filter(name => on[name]).length, change = before ? now.all - before.all : 0;
-  tell(root, !last ? "As in chapter 12. Change a part and look at its numbers."
+  tell(root, !last ? "As in chapters 12 and 13. Change a part and look at its numbers."
     : `${there === names.length ? "Today’s block" : `${there} of ${names.length} parts are today's`}: ${count(now.all)} numbers, `
     + (change ? `${count(Math.abs(change))} ${change < 0 ? "fewer" : "more"} than before.` : "as many as before."));
 };

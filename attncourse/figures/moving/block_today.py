@@ -72,7 +72,7 @@ def block_today(sizes: Mapping[str, int]) -> Moving:
                 for name, y, *both in block_labels(sizes)
             ],
         },
-        "As in chapter 12. Change a part and look at its numbers.",
+        "As in chapters 12 and 13. Change a part and look at its numbers.",
     )
 
 

@@ -58,8 +58,8 @@ const show = () => {
   part("step-now").value = step;
   root.now = {way, step, held, waiting, tokens, chosen};
   const used = mine && Math.ceil(mine[2] / page);
-  tell(root, `${held.length} questions are being answered, ${waiting.length} wait. Tokens fill ${shown(100 * filled, 0)} % of the room.`
-    + (mine ? ` Question ${mine[0] + 1}: ${mine[2]} tokens in ${way === "reserved" ? `${used} of its ${mine[1].length} pages` : `${used} pages`}.` : ""));
+  tell(root, `Being answered: ${held.length}, waiting: ${waiting.length}. Tokens fill ${shown(100 * filled, 0)} % of the room.`
+    + (mine ? ` Question ${mine[0] + 1}: ${mine[2]} tokens in ${way === "reserved" ? `${used} of its ${mine[1].length} pages` : `${used} page${used === 1 ? "" : "s"}`}.` : ""));
 };
 pick(root, "way", i => { way = WAYS[i]; show(); });
 part("step").oninput = show;

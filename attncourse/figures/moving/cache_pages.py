@@ -251,13 +251,17 @@ def step_sentence(now: dict, way: str, room: int, page: int) -> str:
     """Return the sentence under the figure for a step."""
     share = sum(tokens_on(now, page).values()) / room
     n, waits = len(now["held"]), len(now["waiting"])
-    text = f"{n} questions are being answered, {waits} wait. "
+    text = f"Being answered: {n}, waiting: {waits}. "
     text += f"Tokens fill {100 * share:.0f} % of the room."
     if not now["held"]:
         return text
     number, pages, tokens = now["held"][-1]
     used = -(-tokens // page)
-    where = f"{used} of its {len(pages)} pages" if way == "reserved" else f"{used} pages"
+    where = (
+        f"{used} of its {len(pages)} pages"
+        if way == "reserved"
+        else f"{used} page{'s' if used != 1 else ''}"
+    )
     return f"{text} Question {number + 1}: {tokens} tokens in {where}."
 
 

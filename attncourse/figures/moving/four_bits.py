@@ -26,7 +26,7 @@ def four_bits(weights, bits: int = 4) -> Moving:
         raise ValueError(f"bits: expected a whole number from 2 to 8, got {bits!r}")
     picture = Diagram(
         "Rounded to levels",
-        f"{len(row)} weights as hollow dots; full dots are the nearest of {2**bits} levels.",
+        f"{len(row)} weights as hollow dots; full dots are the levels nearest to them.",
         width=WIDTH,
         height=HEIGHT,
     )

@@ -19,7 +19,7 @@ const show = () => {
     make("td", {className: "ka-bar"}, make("b", {style: `width:${100 * p}%`})),
     make("td", {textContent: `${shown(100 * p, p < .1 ? 1 : 0)} %`})))));
   tell(root, `“${visible(piece)}” had ${shown(100 * one.written[asked], 1)} %; these ${chances.length} together ${shown(100 * now.together, 0)} %.`
-    + (written < n ? "" : " That is the whole answer."));
+    + (written < n ? "" : " That is all that was kept."));
 };
 part("question").onchange = event => { chosen = +event.target.value; written = 1; asked = 0; show(); };
 part("next").onclick = () => { written = Math.min(written + 1, answers[chosen].pieces.length); asked = written - 1; show(); };

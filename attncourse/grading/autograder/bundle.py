@@ -29,8 +29,10 @@ def write_bundle(course: Path, name: str, output: Path | None = None) -> Path:
     find_assignment(course, name)
     place = output or course / "reports" / name / "gradescope-autograder.zip"
     modes = dict.fromkeys(SCRIPTS, 0o755)
-    made = ((path, content, modes.get(path, 0o644)) for path, content in zip_contents(course, name))
-    return replace_bytes(place, zip_archive(made), way_out="; name another place")
+    entries = (
+        (path, content, modes.get(path, 0o644)) for path, content in zip_contents(course, name)
+    )
+    return replace_bytes(place, zip_archive(entries), way_out="; name another place")
 
 
 def zip_contents(course: Path, name: str) -> Iterator[tuple[str, bytes]]:
@@ -51,9 +53,8 @@ def zip_contents(course: Path, name: str) -> Iterator[tuple[str, bytes]]:
 
 def pinned_requirements() -> list[str]:
     """Return the package's requirements, each pinned to the version installed here."""
-    project = (
-        BUNDLED_PACKAGE.parent / "pyproject.toml"
-    )  # newer than what was noted when it was installed
+    # In a repository this file is newer than what was noted when the package was installed.
+    project = BUNDLED_PACKAGE.parent / "pyproject.toml"
     if project.is_file():
         needed = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["dependencies"]
     else:

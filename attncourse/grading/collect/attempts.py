@@ -27,7 +27,7 @@ class HandIn:
 
     @property
     def place(self) -> tuple[int, int]:
-        """The attempt's place among others: by the order of downloads, then by the platform."""
+        """Return the attempt's rank: the place of its download, then the platform's own order."""
         return self.files[0].drop, max(owned.claim.order for owned in self.files)
 
 
@@ -115,7 +115,7 @@ class Chosen(NamedTuple):
 
     @property
     def student(self) -> str:
-        """The id of who handed it in."""
+        """Return the id of who handed it in."""
         return self.owned.student
 
 
@@ -133,19 +133,19 @@ def choose_attempt(attempts: list[HandIn], name: str, assignments: list[str]) ->
     }
     piece = choose_file(list(files), name) or next(iter(files))
     likely = [a for a in assignments if piece.name.startswith(a.casefold())]
-    if likely and (other := max(likely, key=len)) != name:
-        raise Ungraded(f"this is of {other}: attncourse collect {other}")
+    if likely and (other_assignment := max(likely, key=len)) != name:
+        raise Ungraded(f"this is of {other_assignment}: attncourse collect {other_assignment}")
     owned = files[piece]
     data, inner = unpack_notebook(owned.item.read(), name)
-    shown = piece.shown + (inner and f", in it {inner}")
-    called = f"{name}.ipynb"
+    shown_path = piece.shown + (inner and f", in it {inner}")
+    file_name = f"{name}.ipynb"
     if not (inner or piece.name.endswith(".ipynb")):
         try:
             require_notebook(data, piece, name)
         except Ungraded:
-            called = safe_file_name(piece.path.name)
+            file_name = safe_file_name(piece.path.name)
     late = any(owned.claim.late for owned in attempt.files)
-    return Chosen(owned, shown, data, called, attempt.time, late, len(attempts))
+    return Chosen(owned, shown_path, data, file_name, attempt.time, late, len(attempts))
 
 
 def safe_file_name(name: str) -> str:

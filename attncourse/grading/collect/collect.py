@@ -84,19 +84,19 @@ def collect_downloads(
     folders.require_known(name, assignments)
     zone = zone_of(read_settings(course))
     rosters = [roster] if isinstance(roster, Path) else list(roster or ())
-    listed = read_rosters(rosters, trust)
-    people = class_to_collect_for(course, listed, db, closed=bool(roster), trust=trust)
+    members = read_rosters(rosters, trust)
+    people = class_to_collect_for(course, members, db, closed=bool(roster), trust=trust)
     if groups or (course / GROUPS_FILE).is_file():
         people = with_groups(people, groups or course / GROUPS_FILE, name)
-    made = Collected(zone=zone)
-    made.remarks += [
+    collected = Collected(zone=zone)
+    collected.remarks += [
         f"{path} has no names: whose a file is, its numbers and ids alone say"
         for path in rosters
         if not any(
-            member.full_names for member in listed if member.row.startswith(f"{path.name}, ")
+            member.full_names for member in members if member.row.startswith(f"{path.name}, ")
         )
     ]
-    sorting = Sorting(name, people, made.left, made.remarks)
+    sorting = Sorting(name, people, collected.left, collected.remarks)
     with ExitStack() as stack:
         stack.enter_context(only_process(course / "reports" / name, ""))  # or grading finds half
         for drop, path in enumerate(files):
@@ -114,14 +114,14 @@ def collect_downloads(
             except Ungraded as problem:
                 sorting.leave(attempts[-1].files[0].item.shown, str(problem))
                 continue
-            made.rows.append(write_attempt(course, name, chosen, aside, zone))
-        update_record(course, name, made.rows, zone)
-    here = {row.student for row in made.rows}
-    made.new = sorted(here - set(people.members))
+            collected.rows.append(write_attempt(course, name, chosen, aside, zone))
+        update_record(course, name, collected.rows, zone)
+    collected_ids = {row.student for row in collected.rows}
+    collected.new = sorted(collected_ids - set(people.members))
     forgotten = Forgotten(course)
-    absent = (m.person for m in people.members.values() if roster and m.id not in here)
-    made.absent = sorted(p.id for p in absent if not forgotten.has_id(p.id, p.email, p.lms_id))
-    return made
+    absent = (m.person for m in people.members.values() if roster and m.id not in collected_ids)
+    collected.absent = sorted(p.id for p in absent if not forgotten.has_id(p.id, p.email, p.lms_id))
+    return collected
 
 
 def attempts_of_all(sorting: Sorting, zone: Zone) -> list[list[HandIn]]:
@@ -192,32 +192,32 @@ def require_this_class(sorting: Sorting, rosters: list[Path]) -> None:
         return
     strangers = {
         (owner_claim.platform, owner_claim.key)
-        for left in sorting.left
-        if (owner_claim := claim_of_path(PurePosixPath(left.path), sorting.name))
+        for left_file in sorting.left
+        if (owner_claim := claim_of_path(PurePosixPath(left_file.path), sorting.name))
         and owner_claim.number
         if not is_anonymous(owner_claim.names[0])
         and not sorting.people.ids_with_similar_name(owner_claim.names[0])
     }
     if len(strangers) >= MIN_STRANGERS:
-        listed = ", ".join(str(path) for path in rosters)
+        paths = ", ".join(str(path) for path in rosters)
         raise UserError(
             f"none of the {len(strangers)} people in this download is one of the "
-            f"{len(sorting.people.members)} on {listed}: is it another term's or another course's?"
+            f"{len(sorting.people.members)} on {paths}: is it another term's or another course's?"
         )
 
 
 def class_to_collect_for(
-    course: Path, listed: list[Member], db: str | None, *, closed: bool, trust: str = ""
+    course: Path, roster_members: list[Member], db: str | None, *, closed: bool, trust: str = ""
 ) -> Class:
     """Return the class: whom the roster lists or, without one, whom gradebook and folders know."""
-    known: list[Person] = []
+    recorded: list[Person] = []
     if has_gradebook(course, db):
         with gradebook_to_read(course, db) as connection:
-            known = read_people(connection)
+            recorded = read_people(connection)
     if closed:
-        members = with_known_ids(listed, known, trust)
+        members = with_known_ids(roster_members, recorded, trust)
     else:
-        people = (*known, *map(Person, folders.folders_in(course / "submitted")))
+        people = (*recorded, *map(Person, folders.folders_in(course / "submitted")))
         members = [Member(person) for person in people]
     by_id: dict[str, Member] = {}
     for member in members:
@@ -278,8 +278,8 @@ def update_record(course: Path, name: str, rows: Iterable[Chosen], zone: Zone) -
     """Write the record of what was collected, these rows in place of the same students' earlier."""
     record, now = folders.read_record(course, name), moment_in_tables(zone, datetime.now(UTC))
     for row in rows:
-        owned, at = row.owned, moment_in_tables(zone, row.time) if row.time else ""
-        origin = (owned.claim.platform, owned.claim.number, owned.item.shown, at)
+        owned, moment = row.owned, moment_in_tables(zone, row.time) if row.time else ""
+        origin = (owned.claim.platform, owned.claim.number, owned.item.shown, moment)
         cells = (row.student, *origin, now, row.done, owned.group)
         record[row.student] = dict(zip(RECORD_HEAD, cells, strict=True))
     if not record:

@@ -17,23 +17,23 @@ from attncourse.grading.results.terminal import empty_table
 MAX_TABLE_ROWS = 60  # rows that a person still reads
 
 
-def collected_table(made: Collected, name: str) -> Table | None:
+def collected_table(collected: Collected, name: str) -> Table | None:
     """Return a table with a row for each student; of a large class, for those to look at.
 
     None if there is no row.
     """
-    rows = made.rows
+    rows = collected.rows
     if len(rows) > MAX_TABLE_ROWS:
-        odd = (row for row in rows if row.done != NEW or row.attempts > 1 or not row.time)
-        rows = list(islice(odd, MAX_TABLE_ROWS))
+        unusual_rows = (row for row in rows if row.done != NEW or row.attempts > 1 or not row.time)
+        rows = list(islice(unusual_rows, MAX_TABLE_ROWS))
     if not rows:
         return None
-    shown = empty_table("student", "handed in", "when", "")
-    shown.columns[2].no_wrap = shown.columns[3].no_wrap = True
+    table = empty_table("student", "handed in", "when", "")
+    table.columns[2].no_wrap = table.columns[3].no_wrap = True
     for row in rows:
-        who, what = Text(one_line(row.student, 128)), Text(shown_student_and_file(row, name))
-        shown.add_row(who, what, time_handed_in(row, made.zone), row.done)
-    return shown
+        student, file = Text(one_line(row.student, 128)), Text(shown_student_and_file(row, name))
+        table.add_row(student, file, time_handed_in(row, collected.zone), row.done)
+    return table
 
 
 def shown_student_and_file(row: Chosen, name: str) -> str:
@@ -56,22 +56,24 @@ def time_handed_in(row: Chosen, zone: Zone) -> str:
     return f"{on_course_clock(zone, row.time):%Y-%m-%d %H:%M}"
 
 
-def closing_lines(made: Collected, name: str) -> Iterator[str]:
+def closing_lines(collected: Collected, name: str) -> Iterator[str]:
     """Yield the last lines of the output: files of nobody, who is missing, what was done."""
-    if made.left:
-        yield f"not collected: {len(made.left)}"
-    for left in made.left[:MAX_TABLE_ROWS]:
-        yield f"  {one_line(left.path, 200)}"
-        yield f"    {one_line(left.reason, 200)}"
-    if len(made.left) > MAX_TABLE_ROWS:
-        yield f"  and {len(made.left) - MAX_TABLE_ROWS} more"
-    yield from made.remarks
-    if made.absent:
-        yield f"nothing from {count(len(made.absent), 'student')}: {first_twenty(made.absent)}"
-    if odd := [row for row in made.rows if row.called != f"{name}.ipynb"]:
-        listed = first_twenty(f"{row.student} ({row.called})" for row in odd)
-        yield f"no notebook from {count(len(odd), 'student')}: {listed}; ask for {name}.ipynb"
-    if replaced := [row for row in made.rows if row.aside]:
+    if collected.left:
+        yield f"not collected: {len(collected.left)}"
+    for left_file in collected.left[:MAX_TABLE_ROWS]:
+        yield f"  {one_line(left_file.path, 200)}"
+        yield f"    {one_line(left_file.reason, 200)}"
+    if len(collected.left) > MAX_TABLE_ROWS:
+        yield f"  and {len(collected.left) - MAX_TABLE_ROWS} more"
+    yield from collected.remarks
+    if collected.absent:
+        number = count(len(collected.absent), "student")
+        yield f"nothing from {number}: {first_twenty(collected.absent)}"
+    if without_notebook := [row for row in collected.rows if row.called != f"{name}.ipynb"]:
+        listed = first_twenty(f"{row.student} ({row.called})" for row in without_notebook)
+        number = count(len(without_notebook), "student")
+        yield f"no notebook from {number}: {listed}; ask for {name}.ipynb"
+    if replaced := [row for row in collected.rows if row.aside]:
         yield (f"replaced, and kept as it was before: {first_twenty(r.aside for r in replaced)}")
     for row in replaced:
         if row.why_worse:
@@ -80,12 +82,12 @@ def closing_lines(made: Collected, name: str) -> Iterator[str]:
                 f"{one_line(row.shown, 60)} ({one_line(row.why_worse, 120)}); to have it back, put "
                 f"{row.aside} in its place"
             )
-    if made.new:
+    if collected.new:
         yield (
-            f"not known before: {first_twenty(made.new)}; name the class with --roster if one of "
-            "them has another id, and the members of a group in groups.csv"
+            f"not known before: {first_twenty(collected.new)}; name the class with --roster if "
+            "one of them has another id, and the members of a group in groups.csv"
         )
-    untimed = [row for row in made.rows if row.time is None]
+    untimed = [row for row in collected.rows if row.time is None]
     if untimed:
         yield (
             f"no time is known of {count(len(untimed), 'submission')}, counted as on time: "
@@ -93,13 +95,13 @@ def closing_lines(made: Collected, name: str) -> Iterator[str]:
         )
     if late := [one_line(row.student, 60) for row in untimed if row.late]:
         yield f"late by what Canvas says: {', '.join(late)}"
-    tally = Counter(row.done for row in made.rows)
-    parts = ", ".join(f"{number} {done}" for done, number in tally.items())
-    zone = f", times in {made.zone.key if made.zone else 'UTC'}" if made.rows else ""
-    yield f"{count(len(made.rows), 'submission')} of {name}{parts and f' ({parts})'}{zone}"
+    tally = Counter(row.done for row in collected.rows)
+    parts = ", ".join(f"{number} {what_was_done}" for what_was_done, number in tally.items())
+    zone = f", times in {collected.zone.key if collected.zone else 'UTC'}" if collected.rows else ""
+    yield f"{count(len(collected.rows), 'submission')} of {name}{parts and f' ({parts})'}{zone}"
 
 
 def first_twenty(names: Iterable[str]) -> str:
     """Return the first twenty names in a line, and how many more there are."""
-    shown = [one_line(name, 90) for name in names]
-    return ", ".join(shown[:20] + ["…"][: len(shown) > 20])
+    lines = [one_line(name, 90) for name in names]
+    return ", ".join(lines[:20] + ["…"][: len(lines) > 20])

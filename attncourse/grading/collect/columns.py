@@ -28,12 +28,8 @@ KNOWN_HEADS = {
     "group": "group, groups, group name, groupname, team, gruppe, gruppen, groupe, groupes, "
     "grupo, grupos, gruppo, gruppi, groep, groepen",
 }
-NUMBER_COLUMNS = (
-    "id",
-    "number",
-    "other",
-    "email",
-)  # of which the first that is there names the folder
+# Of these the first that is there names the student's folder.
+NUMBER_COLUMNS = ("id", "number", "other", "email")
 NAME_COLUMNS = ("name", "last_name", "first_name")
 MIN_ROWS_TO_TELL = 20  # cells by which a column is known
 NUMBERED = re.compile(r"([^\W\d_][^\d@]*\s)\d+")  # Participant 1234567, Teilnehmer/in 1234567
@@ -44,29 +40,32 @@ def columns_of(head: list[str], rows: list[list[str]]) -> Columns:
 
     Canvas' ID is the platform's number, and not nbgrader's id.
     """
-    named = [" ".join(name_parts(cell)) for cell in head]
+    titles = [" ".join(name_parts(cell)) for cell in head]
     columns = {
-        kind: [n for n, name in enumerate(named) if name in known.split(", ")]
-        for kind, known in KNOWN_HEADS.items()
+        kind: [n for n, name in enumerate(titles) if name in known_heads.split(", ")]
+        for kind, known_heads in KNOWN_HEADS.items()
     }
-    counted = "id" if {"section", "sis login id"} & set(named) else "number"
-    columns[counted] = [n for n in columns[counted] if named[n] != "id"]
-    cells = {n: seen for n in range(len(head)) if (seen := first_cells(rows, n))}
-    if people := [n for n, seen in cells.items() if are_numbered(seen)]:  # in German, headed ID
+    counted = "id" if {"section", "sis login id"} & set(titles) else "number"
+    columns[counted] = [n for n in columns[counted] if titles[n] != "id"]
+    cells = {n: samples for n in range(len(head)) if (samples := first_cells(rows, n))}
+    # In German worksheets the column of people's numbers is headed ID.
+    if people := [n for n, samples in cells.items() if are_numbered(samples)]:
         columns = {kind: [n for n in places if n not in people] for kind, places in columns.items()}
         columns["participant"] = people[:1]
     for kind, fits in (("email", are_addresses), ("at", are_times), ("name", are_whole_names)):
         kinds = NAME_COLUMNS if kind == "name" else (kind,)
         if not any(columns[name] for name in kinds):
-            taken = {n for places in columns.values() for n in places}
-            columns[kind] = [n for n, seen in cells.items() if n not in taken and fits(seen)][:1]
+            columns_used = {n for places in columns.values() for n in places}
+            columns[kind] = [
+                n for n, samples in cells.items() if n not in columns_used and fits(samples)
+            ][:1]
     return columns
 
 
 def first_cells(rows: list[list[str]], n: int) -> list[str]:
     """Return the first few cells of column ``n`` that hold something."""
-    seen = (row[n].strip() for row in rows if n < len(row))
-    return [cell for cell in seen if cell.strip("-–")][:MIN_ROWS_TO_TELL]
+    texts = (row[n].strip() for row in rows if n < len(row))
+    return [cell for cell in texts if cell.strip("-–")][:MIN_ROWS_TO_TELL]
 
 
 def are_numbered(cells: list[str]) -> bool:

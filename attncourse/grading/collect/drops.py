@@ -65,7 +65,7 @@ class Item(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The path as a message shows it."""
+        """Return the path as a message shows it."""
         return printable(str(self.names[0]), 200)
 
 
@@ -140,9 +140,9 @@ def files_in_archive(
             is_put_by_somebody(part) for part in names[0].parts if part != ".."
         ):
             continue
-        shown = printable(str(names[0]), 200)
+        shown_path = printable(str(names[0]), 200)
         if any(part in ("..", "/") or ":" in part[1:2] for part in names[0].parts):
-            leave(shown, "its path leads out of the archive")
+            leave(shown_path, "its path leads out of the archive")
             continue
 
         def read_member(member: zipfile.ZipInfo = member) -> bytes:

@@ -24,12 +24,12 @@ def enter_class(
     a number and a name belong to two people, unless ``trust`` says which is right.
     """
     require_trust(trust)
-    known = people_entered(course, db)
+    people = people_entered(course, db)
     members: dict[str, Member] = {}
-    for member in with_known_ids(read_rosters(rosters, trust), known.values(), trust):
+    for member in with_known_ids(read_rosters(rosters, trust), people.values(), trust):
         before = members.get(member.id, member)
         members[member.id] = before.merged_with(member) or before
-    require_own_class(members, known, rosters)
+    require_own_class(members, people, rosters)
     forgotten, everybody = Forgotten(course), len(members)
     members = {
         who: member
@@ -40,40 +40,40 @@ def enter_class(
     changed = []
     for member in members.values():
         fields = {key: value for key, value in gradebook_fields(member).items() if value}
-        before = known.get(member.id)
+        before = people.get(member.id)
         old = gradebook_fields(Member(before)) if before else {}
         new = {key: value for key, value in fields.items() if old.get(key) != value}
         if before is None or new:
             to_enter[member.id] = new
         if before is not None and new:
-            said = ", ".join(f"{key} {old[key] or 'none'} to {new[key]}" for key in new)
-            changed.append(f"{one_line(member.id, 40)}: {one_line(said, 160)}")
+            field_changes = ", ".join(f"{key} {old[key] or 'none'} to {new[key]}" for key in new)
+            changed.append(f"{one_line(member.id, 40)}: {one_line(field_changes, 160)}")
     enter_students(find_gradebook(course, db), to_enter)
     n_new = len(to_enter) - len(changed)
-    absent = [str(Member(person)) for who, person in known.items() if who not in members]
+    absent = [str(Member(person)) for who, person in people.items() if who not in members]
     lines = []
     if not any(member.full_names for member in members.values()):
         lines.append(f"no names in {', '.join(map(str, rosters))}: numbers and ids alone")
-    elif nameless := without_name(members, known):
+    elif nameless := without_name(members, people):
         listed = ", ".join(str(member) for member in nameless[:MAX_LISTED])
         more = f" and {len(nameless) - MAX_LISTED} more" if len(nameless) > MAX_LISTED else ""
         lines.append(f"no name of {listed}{more}: found by number and id alone")
-    if gone := everybody - len(members):
-        lines.append(f"{count(gone, 'student')} listed who were forgotten: not entered")
+    if n_forgotten := everybody - len(members):
+        lines.append(f"{count(n_forgotten, 'student')} listed who were forgotten: not entered")
     lines += changed
     if absent:
         lines.append(f"in the gradebook and on no list: {', '.join(absent[:MAX_LISTED])}")
-    same = len(members) - len(to_enter)
-    counts = f"{n_new} new, {len(changed)} changed, {same} as before"
+    n_same = len(members) - len(to_enter)
+    counts = f"{n_new} new, {len(changed)} changed, {n_same} as before"
     return [*lines, f"{count(len(members), 'student')}: {counts}"]
 
 
-def without_name(members: dict[str, Member], known: dict[str, Person]) -> list[Member]:
+def without_name(members: dict[str, Member], people: dict[str, Person]) -> list[Member]:
     """Return those of whom neither the lists nor the gradebook know a name."""
     return [
         member
         for who, member in members.items()
-        if not member.full_names and not (who in known and known[who].name)
+        if not member.full_names and not (who in people and people[who].name)
     ]
 
 
@@ -88,8 +88,8 @@ def people_entered(course: Path, db: str | None) -> dict[str, Person]:
 
 def ids_listed(course: Path, roster: Path, db: str | None = None) -> list[str]:
     """Return the ids of the people on a list, as the gradebook has them."""
-    known = people_entered(course, db)
-    ids = {m.id for m in with_known_ids(read_rosters([roster]), known.values(), "")}
+    people = people_entered(course, db)
+    ids = {m.id for m in with_known_ids(read_rosters([roster]), people.values(), "")}
     if not ids:
         raise UserError(f"{roster} lists nobody")
     return sorted(ids)
@@ -110,18 +110,18 @@ def gradebook_fields(member: Member) -> dict[str, str]:
 
 
 def require_own_class(
-    members: dict[str, Member], known: dict[str, Person], rosters: list[Path]
+    members: dict[str, Member], people: dict[str, Person], rosters: list[Path]
 ) -> None:
     """Raise ``UserError`` if the gradebook has a class and none of these members is in it."""
     if not members:
         raise UserError(f"{rosters[0]} lists nobody")
-    class_known = Class({who: Member(person) for who, person in known.items()})
-    if not known or known.keys() & members.keys():
+    class_known = Class({who: Member(person) for who, person in people.items()})
+    if not people or people.keys() & members.keys():
         return
     if any(class_known.ids_by_known_name(member.full_names) for member in members.values()):
         return
     raise UserError(
-        f"none of the {count(len(members), 'student')} listed is among the {len(known)} in "
+        f"none of the {count(len(members), 'student')} listed is among the {len(people)} in "
         "the gradebook: is the list another term's (attncourse new-term begins one)? Name the "
         "lists of all sections at once if they are another section"
     )

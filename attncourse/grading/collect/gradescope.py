@@ -57,11 +57,13 @@ def parse_metadata(item: Item) -> Export:
         raise Ungraded(f"cannot be read ({reason}): export the submissions again") from None
     if not isinstance(content, dict):
         raise Ungraded("expected a table of submissions: export them again")
-    return {str(folder): said for folder, said in content.items() if isinstance(said, dict)}
+    return {
+        str(folder): metadata for folder, metadata in content.items() if isinstance(metadata, dict)
+    }
 
 
 def load_metadata(data: bytes) -> object:
-    """Return the data in a YAML file; raise ``Ungraded`` if it is none, or nested too deep."""
+    """Return the data in a YAML file; raise an error if it is none, or nested too deep."""
     import yaml
 
     loader, depth = getattr(yaml, "CSafeLoader", yaml.SafeLoader), 0
@@ -84,9 +86,9 @@ def gradescope_claims(path: PurePosixPath, read: Exports) -> list[OwnerClaim] | 
     if place is None:
         return None
     folder, *rest = path.relative_to(place).parts
-    said = read[place].get(folder, {}) if rest else {}
-    people, claims, file = said.get(":submitters"), [], PurePosixPath(*rest)
-    at = text_under_key(said, ":created_at")
+    metadata = read[place].get(folder, {}) if rest else {}
+    people, claims, file = metadata.get(":submitters"), [], PurePosixPath(*rest)
+    created = text_under_key(metadata, ":created_at")
     if isinstance(people, list):
         for person in people:
             email, number, name = (
@@ -94,13 +96,13 @@ def gradescope_claims(path: PurePosixPath, read: Exports) -> list[OwnerClaim] | 
             )
             ids = tuple(filter(None, (email, number)))
             if names := (*ids, *filter(None, [name])):
-                claims.append(OwnerClaim("gradescope", names, file, folder, ids=ids, at=at))
+                claims.append(OwnerClaim("gradescope", names, file, folder, ids=ids, at=created))
     return claims
 
 
-def text_under_key(said: object, key: str) -> str:
+def text_under_key(metadata: object, key: str) -> str:
     """Return the text under a key of what may be a dict; "" where there is none."""
-    value = said.get(key) if isinstance(said, dict) else None
+    value = metadata.get(key) if isinstance(metadata, dict) else None
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%d %H:%M:%S %z}".strip()
     return str(value).strip() if isinstance(value, str | int) else ""

@@ -30,11 +30,11 @@ def with_groups(people: Class, path: Path, assignment: str) -> Class:
     if not columns["group"]:
         head_found = one_line(", ".join(head), 80) or "nothing"
         raise UserError(f"{path}: expected the head group,student; found {head_found}")
-    named = [" ".join(name_parts(cell)) for cell in head]
-    where = [n for n, name in enumerate(named) if MEMBERS.match(name)] or sorted(
+    titles = [" ".join(name_parts(cell)) for cell in head]
+    where = [n for n, name in enumerate(titles) if MEMBERS.match(name)] or sorted(
         n for kind in ("id", "email", "name", "other") for n in columns[kind]
     )
-    limited = named.index("assignment") if "assignment" in named else None
+    limited = titles.index("assignment") if "assignment" in titles else None
     members = dict(people.members)
     for number, row in enumerate(rows, start=2):
         row = [cell.strip() for cell in row] + [""] * (len(head) - len(row))
@@ -50,24 +50,27 @@ def with_groups(people: Class, path: Path, assignment: str) -> Class:
         if not groups or not identifiers:
             raise UserError(f"{path}, line {number}: expected a group and who is in it")
         for identifier in identifiers:
-            who = person_meant(identifier, people, f"{path}, line {number}")
-            before = members.get(who, Member(Person(who)))
-            members[who] = replace(before, groups=(*before.groups, *groups))
+            student = person_meant(identifier, people, f"{path}, line {number}")
+            before = members.get(student, Member(Person(student)))
+            members[student] = replace(before, groups=(*before.groups, *groups))
     return Class(members, people.closed)
 
 
 def person_meant(name: str, people: Class, place: str) -> str:
-    """Return the id of the one member whom an id, an address or a name means, or ``UserError``."""
+    """Return the id of the one member meant by an id, address or name; else raise ``UserError``.
+
+    Without a roster a name that nobody has is the id of somebody new.
+    """
     candidates = people.ids_meant_by(name)
     if not candidates and not people.closed and not why_no_folder(name):
         return name
     if len(candidates) != 1:
-        near = sorted(candidates) or people.ids_with_similar_name(name)
+        similar_ids = sorted(candidates) or people.ids_with_similar_name(name)
         hint = (
-            f"; is it {' or '.join(one_line(student_id, 40) for student_id in near)}?"
-            if near
+            f"; is it {' or '.join(one_line(student_id, 40) for student_id in similar_ids)}?"
+            if similar_ids
             else ""
         )
-        said = "may be several" if candidates else "is nobody of the class"
-        raise UserError(f"{place}: {one_line(name, 60)} {said}{hint}")
+        problem = "may be several" if candidates else "is nobody of the class"
+        raise UserError(f"{place}: {one_line(name, 60)} {problem}{hint}")
     return candidates.pop()

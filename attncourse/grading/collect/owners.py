@@ -68,18 +68,18 @@ def single_owner(claim: OwnerClaim, people: Class) -> tuple[str, bool]:
         candidates = people.ids_by_key([claim.number] if claim.number else claim.ids, where)
         sure = len(candidates) == 1
         names = [name for name in claim.names if name not in claim.ids]
-        named = people.ids_by_known_name(names)
-        settled = settle_owner(candidates, named, people.trust)
+        with_that_name = people.ids_by_known_name(names)
+        settled = settle_owner(candidates, with_that_name, people.trust)
         if settled is None:
-            raise Slipped(slip_of(claim, names[0], candidates, named, people))
+            raise Slipped(slip_of(claim, names[0], candidates, with_that_name, people))
         sure &= settled <= candidates
         candidates = settled or people.ids_by_name(names)
         if rivals := people.ids_by_key(claim.rivals, where) - candidates:
             raise several_are_named(rivals | (candidates or {claim.names[0]}))
-        said = [candidates]
+        candidate_sets = [candidates]
     else:
-        said = [people.ids_meant_by(name) for name in claim.names]
-    candidates = students_in_common([*said, *map(people.ids_meant_by, claim.outer)])
+        candidate_sets = [people.ids_meant_by(name) for name in claim.names]
+    candidates = students_in_common([*candidate_sets, *map(people.ids_meant_by, claim.outer)])
     if not candidates and (below := students_in_common(map(people.ids_meant_by, claim.inner))):
         candidates = students_in_common([below] if people.closed else [below, {claim.names[0]}])
     if len(candidates) > 1:
@@ -101,12 +101,12 @@ def slip_of(
     )
 
 
-def students_in_common(said: Iterable[set[str]]) -> set[str]:
+def students_in_common(candidate_sets: Iterable[set[str]]) -> set[str]:
     """Return the students who are in all of these sets, empty ones left out.
 
     Raises ``Ungraded`` if sets name somebody and nobody is in all of them.
     """
-    sets = [students for students in said if students]
+    sets = [students for students in candidate_sets if students]
     if sets and not set.intersection(*sets):
         raise several_are_named(set.union(*sets))
     return set.intersection(*sets) if sets else set()
@@ -118,20 +118,20 @@ def new_student_id(claim: OwnerClaim, people: Class) -> str:
     if people.closed or not claim.platform or is_anonymous(name):
         return ""
     is_id = claim.platform == "nbgrader" or name in claim.ids
-    made = name if is_id and not why_no_folder(name) else folder_name_for(name)
-    if made in people.members:  # of whom another name is known
-        raise several_may_own(claim, {made}, people)
+    student_id = name if is_id and not why_no_folder(name) else folder_name_for(name)
+    if student_id in people.members:  # of whom another name is known
+        raise several_may_own(claim, {student_id}, people)
     # Where the class's names are known, a name like one of them is hardly somebody new.
-    if near := [
+    if similar := [
         student
         for student in people.ids_with_similar_name(name)
         if people.members[student].full_names
     ]:
         raise Ungraded(
-            f"nobody is known as {claim_in_words(claim)}; is it {owners_in_words(near, 'or')}? "
+            f"nobody is known as {claim_in_words(claim)}; is it {owners_in_words(similar, 'or')}? "
             f"{NEAR_NAME_HINT}"
         )
-    return made
+    return student_id
 
 
 def is_anonymous(name: str) -> bool:
@@ -169,12 +169,12 @@ def why_nobodys(claims: list[OwnerClaim], people: Class) -> str:
     name, called = claims[0].names[0], claim_in_words(claims[0])
     if is_anonymous(name):
         return f"handed in anonymously: {SHOW_NAMES_HINT}"
-    near = people.ids_with_similar_name(name)
-    hint = f"; is it {owners_in_words(near, 'or')}?" if near else ""
+    similar_ids = people.ids_with_similar_name(name)
+    hint = f"; is it {owners_in_words(similar_ids, 'or')}?" if similar_ids else ""
     if not people.closed:
         return f"nobody is known as {called}{hint or f': {ROSTER_HINT}'}"
-    way_out = f" {SPELLING_HINT}" if near else ""
+    way_out = f" {SPELLING_HINT}" if similar_ids else ""
     if not claims[0].platform:
         return f"nobody on the roster is called {called}{hint}{way_out}"
-    group = "" if near else "; if it is a group, name its members in groups.csv"
+    group = "" if similar_ids else "; if it is a group, name its members in groups.csv"
     return f"{called} is not on the roster{hint}{way_out}{group}"

@@ -46,12 +46,12 @@ class Member:
 
     @property
     def id(self) -> str:
-        """The id of the person."""
+        """Return the id of the person."""
         return self.person.id
 
     @property
     def keys(self) -> set[tuple[str, str]]:
-        """The ids, addresses and numbers that are this person's alone, each with its platform.
+        """Return pairs of a platform and an id, address or number that is this person's alone.
 
         A number of one platform means nothing on another, nor as an id; "" stands for no platform.
         """
@@ -61,34 +61,41 @@ class Member:
 
     @property
     def full_names(self) -> list[str]:
-        """The person's whole names, first or last name first, as platforms may write them."""
+        """Return the person's full names, first or last name first, as platforms may write them."""
         last, first = self.person.last_name, self.person.first_name
-        whole = {f"{first} {last}".strip(), f"{last} {first}".strip(), *self.names} - {""}
-        return sorted(whole)
+        names = {f"{first} {last}".strip(), f"{last} {first}".strip(), *self.names} - {""}
+        return sorted(names)
 
     def __str__(self) -> str:
         """Return the id and the name, as far as they are known, and the row that has them."""
         name = self.person.full_name if self.person.name else " ".join(self.names[:1])
-        known = ", ".join(dict.fromkeys(filter(None, (self.id, name))))
-        return f"{one_line(known, 80)} ({self.row})"
+        id_and_name = ", ".join(dict.fromkeys(filter(None, (self.id, name))))
+        return f"{one_line(id_and_name, 80)} ({self.row})"
 
-    def merged_with(self, other: "Member") -> "Member | None":
+    def merged_with(self, member: "Member") -> "Member | None":
         """Return the one person whom two rows describe, as rows of two sections do.
 
         None if they contradict each other, and so are of two people.
         """
-        mine, theirs = vars(self.person), vars(other.person)
-        if any(mine[k] and theirs[k] and same_id(mine[k]) != same_id(theirs[k]) for k in mine):
+        own_fields, member_fields = vars(self.person), vars(member.person)
+        if any(
+            own_fields[k]
+            and member_fields[k]
+            and same_id(own_fields[k]) != same_id(member_fields[k])
+            for k in own_fields
+        ):
             return None
-        made: dict[str, Any] = {"person": Person(**{key: mine[key] or theirs[key] for key in mine})}
+        merged: dict[str, Any] = {
+            "person": Person(**{key: own_fields[key] or member_fields[key] for key in own_fields})
+        }
         for key in ("names", "others", "participant", "at", "groups", "row"):
-            one_value, other_value = getattr(self, key), getattr(other, key)
-            made[key] = (
-                tuple(dict.fromkeys(one_value + other_value))
-                if isinstance(one_value, tuple)
-                else one_value or other_value
+            own_value, member_value = getattr(self, key), getattr(member, key)
+            merged[key] = (
+                tuple(dict.fromkeys(own_value + member_value))
+                if isinstance(own_value, tuple)
+                else own_value or member_value
             )
-        return Member(**made)
+        return Member(**merged)
 
 
 @dataclass
@@ -123,8 +130,8 @@ class Class:
 
         Keys are ids and addresses or, with ``where``, a platform's numbers.
         """
-        known = (self._keys.get((where, same_id(key))) for key in keys)
-        return set(next(filter(None, known), ()))
+        ids = (self._keys.get((where, same_id(key))) for key in keys)
+        return set(next(filter(None, ids), ()))
 
     def ids_by_name(self, names: Iterable[str]) -> set[str]:
         """Return the ids of those who have the first of these names that anybody has.
@@ -171,10 +178,10 @@ class Class:
 
 def read_rosters(paths: Iterable[Path], trust: str = "") -> list[Member]:
     """Return the members of several lists; the first list that has a person gives the id."""
-    listed: list[Member] = []
+    members: list[Member] = []
     for path in paths:
-        listed += with_known_ids(read_roster(path), listed, trust)
-    return listed
+        members += with_known_ids(read_roster(path), members, trust)
+    return members
 
 
 def read_roster(path: Path) -> list[Member]:
@@ -185,12 +192,12 @@ def read_roster(path: Path) -> list[Member]:
     if not any(columns[kind] for kind in NUMBER_COLUMNS):
         if columns["participant"] and not columns["name"]:
             raise UserError(f"{path} has no names, only numbers: {REVEAL_HINT}")
-        seen = one_line(", ".join(head), 80) or "nothing"
-        raise UserError(f"{path} is no roster: {EXPECTED_COLUMNS}; found {seen}")
+        titles = one_line(", ".join(head), 80) or "nothing"
+        raise UserError(f"{path} is no roster: {EXPECTED_COLUMNS}; found {titles}")
     seen_members: dict[str, tuple[int, Member]] = {}
     for number, row in enumerate(rows, start=2):
         cells = {k: [row[n].strip() for n in ns if n < len(row)] for k, ns in columns.items()}
-        about_somebody = any(cell for seen_members in cells.values() for cell in seen_members)
+        about_somebody = any(text for texts in cells.values() for text in texts)
         if not about_somebody or "Points Possible" in row[0]:  # Canvas has rows on columns
             continue
         member = replace(member_of(cells), row=f"{path.name}, line {number}")
@@ -198,14 +205,14 @@ def read_roster(path: Path) -> list[Member]:
             continue
         if fault := why_no_folder(member.id):
             raise UserError(f"{path}, line {number}: {fault}")
-        before, other = seen_members.get(member.id, (number, member))
-        both = other.merged_with(member)
-        if both is None:
+        before, earlier = seen_members.get(member.id, (number, member))
+        merged = earlier.merged_with(member)
+        if merged is None:
             raise UserError(
                 f"{path}: {one_line(member.id, 60)} is there twice, in lines {before} and "
                 f"{number}, with another name, address or number"
             )
-        seen_members[member.id] = before, both
+        seen_members[member.id] = before, merged
     members = [member for _, member in seen_members.values()]
     require_distinct(path, members)
     return members
@@ -230,12 +237,12 @@ def require_distinct(path: Path, members: list[Member]) -> None:
             ("number", person.lms_id),
             ("address", person.email),
             ("participant's number", member.participant),
-            *(("other id", other) for other in member.others),
+            *(("other id", owner) for owner in member.others),
         ):
-            other = owners.setdefault((kind, same_id(value)), member) if value else member
-            if other is not member:
+            owner = owners.setdefault((kind, same_id(value)), member) if value else member
+            if owner is not member:
                 raise UserError(
-                    f"{path}: {other} and {member} have the same {kind}, {one_line(value, 60)}: "
+                    f"{path}: {owner} and {member} have the same {kind}, {one_line(value, 60)}: "
                     "give each their own, or leave it out"
                 )
 
@@ -279,10 +286,10 @@ def with_known_ids(
     known_class, slips, members = Class({member.id: member for member in people}), [], []
     for member in listed:
         by_key = {key: known_class.ids_by_key([key[1]], key[0]) for key in sorted(member.keys)}
-        named = known_class.ids_by_known_name(member.full_names)
-        same = set().union(*by_key.values())
+        with_that_name = known_class.ids_by_known_name(member.full_names)
+        known_ids = set().union(*by_key.values())
         for (_, key), who in by_key.items():
-            if settle_owner(who, named, trust) is None:
+            if settle_owner(who, with_that_name, trust) is None:
                 name = one_line(member.full_names[0], 60)
                 slips.append(
                     Slip(
@@ -290,14 +297,14 @@ def with_known_ids(
                         key,
                         name,
                         known_class.members_in_words(who),
-                        known_class.members_in_words(named),
+                        known_class.members_in_words(with_that_name),
                     )
                 )
                 break
-        if trust == "names" and len(named) == 1:
-            same = named
-        if len(same) == 1:
-            member = replace(member, person=replace(member.person, id=same.pop()))
+        if trust == "names" and len(with_that_name) == 1:
+            known_ids = with_that_name
+        if len(known_ids) == 1:
+            member = replace(member, person=replace(member.person, id=known_ids.pop()))
         members.append(member)
     require_no_slip(slips, "nothing was changed")
     return members

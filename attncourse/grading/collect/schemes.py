@@ -85,11 +85,13 @@ def claim_of_path(
         for form in sorted(PLATFORMS, key=lambda form: form != likely):
             if platform_claim := PLATFORMS[form](part, rest, assignment):
                 return platform_claim._replace(outer=outer)
-        if rest and (named := EXCHANGE.fullmatch(part)):
-            if named["assignment"].casefold() != assignment.casefold():
+        if rest and (folder_match := EXCHANGE.fullmatch(part)):
+            if folder_match["assignment"].casefold() != assignment.casefold():
                 return None
-            file, at = PurePosixPath(*rest), named["at"]
-            return OwnerClaim("nbgrader", (named["name"],), file, part, at=at, outer=outer)
+            file, moment = PurePosixPath(*rest), folder_match["at"]
+            return OwnerClaim(
+                "nbgrader", (folder_match["name"],), file, part, at=moment, outer=outer
+            )
         if place and rest and part.casefold() == assignment.casefold():
             *outer, owner = outer
             below, file = claim_by_own_names(PurePosixPath(*rest), assignment), PurePosixPath(*rest)
@@ -153,8 +155,8 @@ def rival_numbers(part: str, form: str, number: str, assignment: str) -> tuple[s
     One right before the assignment's name is part of that.
     """
     matches = NUMBER_IN_FILE_NAME[form].finditer(part)
-    other = {m[1] for m in matches if not part.startswith(assignment, m.end() + 1)}
-    return tuple(other - {number})
+    numbers = {m[1] for m in matches if not part.startswith(assignment, m.end() + 1)}
+    return tuple(numbers - {number})
 
 
 def claim_by_own_names(

@@ -127,9 +127,9 @@ class Sorting:
         opened to look for names in it, whoever is meant.
         """
         first, doubts, claims = item.names[0], [], []
-        said = gradescope.gradescope_claims(first, source.exports)
+        export_claims = gradescope.gradescope_claims(first, source.exports)
         for path in item.names:
-            claims = self._claims_of(path, source) if said is None else said
+            claims = self._claims_of(path, source) if export_claims is None else export_claims
             claims_and_owners = []
             for owner_claim in claims:
                 try:
@@ -149,7 +149,9 @@ class Sorting:
         if doubts:
             raise doubts[0]
         files = None
-        is_platforms = said is not None or any(owner_claim.platform for owner_claim in claims)
+        is_platforms = export_claims is not None or any(
+            owner_claim.platform for owner_claim in claims
+        )
         if not is_platforms and first.suffix.casefold() == ".zip":
             files = archive_items(item, self.name, source.depth, source.room, self.leave)
         if files is not None:
@@ -186,12 +188,12 @@ class Sorting:
         way_out = ROSTER_WITH_NUMBERS_HINT if self.people.closed else ROSTER_HINT
         for student, files in list(self.owned.items()):
             for platform in ("moodle", "canvas"):
-                theirs = [o for o in files if o.claim.platform == platform and not o.group]
-                numbers = {o.claim.number for o in theirs}
+                of_platform = [o for o in files if o.claim.platform == platform and not o.group]
+                numbers = {o.claim.number for o in of_platform}
                 sure = {o.claim.number for o in files if o.sure}
                 if len(numbers) < 2:
                     continue
-                for owned in [o for o in theirs if o.claim.number in numbers - sure]:
+                for owned in [o for o in of_platform if o.claim.number in numbers - sure]:
                     files.remove(owned)
                     name = one_line(owned.claim.names[0], 40)
                     self.leave(owned.item.shown, f"{len(numbers)} are called {name}: {way_out}")

@@ -20,13 +20,13 @@ def changes_of_cells(old: RecordedCells, new: RecordedCells) -> Iterator[str]:
         yield f"{name} is new, {count(after[name], 'point')}"
     for name in (name for name in before if name not in after):
         yield f"{name} is gone, {count(before[name], 'point')}"
-    both = [name for name in after if name in before]
-    for name in both:
+    in_both = [name for name in after if name in before]
+    for name in in_both:
         if before[name] != after[name]:
             yield f"{name} has {count(after[name], 'point')}, it had {before[name]:g}"
-    other = [n for n in both if old[n][0] != new[n][0] and before[n] == after[n]]
-    if other:
-        yield f"another text: {', '.join(other)}"
+    reworded = [n for n in in_both if old[n][0] != new[n][0] and before[n] == after[n]]
+    if reworded:
+        yield f"another text: {', '.join(reworded)}"
 
 
 def keep_added(course: Path, name: str, ids: list[str]) -> None:

@@ -9,10 +9,8 @@ from attncourse.grading.harmless import printable
 MAX_FILES_NAMED = 5
 COPY = r"(?: ?\((\d{1,6})\)|-(\d{1,6}))?(?:\.ipynb|(?:\.ipynb)?\.zip)"
 NOTEBOOKS = (".ipynb",), (".zip",)  # and archives, in which one may be
-TEXT_SUFFIXES = (
-    (".json", ".txt", ".py"),
-    (".md", ".qmd", ".rmd"),
-)  # as which a notebook may be saved
+# As these a notebook may be saved as text, the former rather than the latter.
+TEXT_SUFFIXES = (".json", ".txt", ".py"), (".md", ".qmd", ".rmd")
 
 
 class HandedFile(NamedTuple):
@@ -23,12 +21,12 @@ class HandedFile(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The file's name in small letters."""
+        """Return the file's name in small letters."""
         return self.path.name.casefold()
 
     @property
     def shown(self) -> str:
-        """The path as a message shows it."""
+        """Return the path as a message shows it."""
         return printable(str(self.path), 100)
 
 
@@ -44,8 +42,8 @@ def choose_file(files: list[HandedFile], name: str) -> HandedFile | None:
     """
     for endings in (*NOTEBOOKS, *TEXT_SUFFIXES):
         kind = [f for f in files if f.name.endswith(endings)]
-        if named := copies_of_assignment(kind, name):
-            return newest_file(named, name)
+        if copies := copies_of_assignment(kind, name):
+            return newest_file(copies, name)
         for best in ([f for f in kind if f.name.startswith(name.casefold())], kind):
             if len(best) == 1:
                 return best[0]

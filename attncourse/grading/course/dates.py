@@ -73,8 +73,8 @@ def named_zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        shown = one_line(name, 40)
-        raise ValueError(f"no time zone is called {shown}; one is Europe/Berlin") from None
+        shown_name = one_line(name, 40)
+        raise ValueError(f"no time zone is called {shown_name}; one is Europe/Berlin") from None
 
 
 def parse_instant(
@@ -96,12 +96,11 @@ def moment_in(
     ``pick`` chooses of two moments that the clocks show alike. Raises ``ValueError``, and
     ``NoZone`` where neither the text nor ``zone`` says in which zone it is.
     """
-    text, shown = text.strip(), one_line(text, 60)
+    text, shown_text = text.strip(), one_line(text, 60)
     if NO_TIME.fullmatch(text):
-        raise ValueError(f"{shown} has no time of day: write {shown} 23:59")
-    plain = "".join(
-        str(unicodedata.digit(c, c)) for c in text[:MAX_TIME_WIDTH]
-    )  # ٢٠٢٦ is a year as well
+        raise ValueError(f"{shown_text} has no time of day: write {shown_text} 23:59")
+    # Digits of every script: ٢٠٢٦ is a year as well.
+    plain = "".join(str(unicodedata.digit(c, c)) for c in text[:MAX_TIME_WIDTH])
     plain = re.sub(r"\b(?:UTC|GMT)\s*(?=[+-]\d)", "", plain.replace("\u2212", "-"))
     region = REGION.search(plain)
     region_zone = named_zone(region[1]) if region else None
@@ -120,16 +119,16 @@ def moment_in(
         for moment in date_readings(translated_date(plain, words), zone_behind)
     }
     if not moments:
-        raise ValueError(f"{shown} is no date: expected one such as 2026-10-12 23:59")
+        raise ValueError(f"{shown_text} is no date: expected one such as 2026-10-12 23:59")
     if len({local.replace(tzinfo=None) for local in moments}) > 1:
-        raise ValueError(f"{shown} may be two days: write it as in 2026-10-12 23:59")
+        raise ValueError(f"{shown_text} may be two days: write it as in 2026-10-12 23:59")
     local = moments.pop()
     if local.year not in YEARS:
         raise ValueError(f"the year {local.year} is none of a course's")
     zoned = local.tzinfo is not None
     if not zoned and zone is None:
         raise NoZone(
-            f"{shown} has no time zone: write one behind it, as in 2026-10-12 23:59 "
+            f"{shown_text} has no time zone: write one behind it, as in 2026-10-12 23:59 "
             "Europe/Berlin, or set c.NbGraderAPI.timezone in nbgrader_config.py"
         )
     return in_utc(local if zoned else local.replace(tzinfo=zone), pick), zoned
@@ -137,8 +136,8 @@ def moment_in(
 
 def in_utc(local: datetime, pick: Callable[..., datetime] = max) -> datetime:
     """Return a zoned moment in UTC; ``pick`` chooses of two that its clocks show alike."""
-    both = (local.replace(fold=fold).astimezone(UTC) for fold in (0, 1))
-    return pick(both).replace(tzinfo=None)
+    readings = (local.replace(fold=fold).astimezone(UTC) for fold in (0, 1))
+    return pick(readings).replace(tzinfo=None)
 
 
 def date_readings(text: str, zone_behind: Callable[..., tzinfo | None]) -> Iterator[datetime]:
@@ -207,11 +206,11 @@ def offsets_of_letters() -> dict[str, frozenset[timedelta]]:
 
 def translated_date(text: str, language: str) -> str:
     """Return a date of another language with its month in English and no day of the week."""
-    known = words_of_dates(language)
-    longest = sorted(map(re.escape, known), key=len, reverse=True)
+    english_words = words_of_dates(language)
+    longest = sorted(map(re.escape, english_words), key=len, reverse=True)
     word = re.compile(rf"(?<![^\W\d_])(?:{'|'.join(longest)})\.?(?![^\W\d_])", re.IGNORECASE)
     spaced = re.sub(r"(?<=\d)([年月日년월일])", r"\1 ", text)
-    english = word.sub(lambda m: f" {known.get(m[0].lower().rstrip('.'), '')} ", spaced)
+    english = word.sub(lambda m: f" {english_words.get(m[0].lower().rstrip('.'), '')} ", spaced)
     return re.sub("[(),\uff08\uff09]", " ", english)
 
 
@@ -221,6 +220,8 @@ def words_of_dates(language: str) -> dict[str, str]:
     from babel import Locale
 
     locale = Locale.parse(language)
+    # Between a date's fields stand quoted words ("12 de octubre") and letters beyond Latin (年). A
+    # German time may end in "Uhr", which none of the formats has.
     forms = [*map(str, (*locale.datetime_formats.values(), *locale.date_formats.values()))]
     quoted = " ".join(re.findall("'([^']+)'", str(forms)))
     words = dict.fromkeys(re.findall(r"[^\W\d_]+", quoted), "")
@@ -231,7 +232,7 @@ def words_of_dates(language: str) -> dict[str, str]:
             words |= {name: MONTHS.split()[n - 1] for n, name in locale.months[form][width].items()}
             halves = locale.day_periods.get(form, {}).get(width, {})
             words |= {halves[half]: half for half in ("am", "pm") if half in halves}
-    return {name.lower().rstrip("."): said for name, said in words.items() if name.strip(".")}
+    return {name.lower().rstrip("."): english for name, english in words.items() if name.strip(".")}
 
 
 def moment_in_stamp(moment: datetime) -> str:

@@ -54,13 +54,13 @@ def read_extensions(course: Path) -> Extensions:
             row.get(key, "").strip() for key in (*EXTENSIONS_HEAD, LATE_DAYS_COLUMN)
         )
         try:
-            more = ExtensionDays(days_in(days), days_in(taken or "0"))
+            extension = ExtensionDays(days_in(days), days_in(taken or "0"))
         except ValueError:
-            said = one_line(f"{days} {taken}".strip(), 40) or "nothing"
-            raise UserError(f"{where}: expected a number of days, got {said}") from None
+            entry = one_line(f"{days} {taken}".strip(), 40) or "nothing"
+            raise UserError(f"{where}: expected a number of days, got {entry}") from None
         if not (student and name):
             raise UserError(f"{where}: expected a student and an assignment")
-        extensions[student, name] = more
+        extensions[student, name] = extension
     return extensions
 
 
@@ -75,8 +75,8 @@ def days_in(text: str) -> float:
 def write_extensions(course: Path, extensions: Extensions) -> Path:
     """Write the table of extensions in place of the one before; return its path."""
     head: tuple[str, ...] = EXTENSIONS_HEAD
-    rows: list[tuple] = [(*who, more.granted) for who, more in sorted(extensions.items())]
-    if any(more.taken for more in extensions.values()):
+    rows: list[tuple] = [(*who, extension.granted) for who, extension in sorted(extensions.items())]
+    if any(extension.taken for extension in extensions.values()):
         head = (*EXTENSIONS_HEAD, LATE_DAYS_COLUMN)
-        rows = [(*who, *more) for who, more in sorted(extensions.items())]
+        rows = [(*who, *extension) for who, extension in sorted(extensions.items())]
     return replace_file(course / EXTENSIONS_FILE, csv_table([head, *rows]))

@@ -133,10 +133,12 @@ def nobodys_files(course: Path, name: str) -> list[str]:
 def student_folders(folder: Path, *, places: bool) -> list[str]:
     """Return what is a student's folder in ``submitted``, or a link to one, and what is not."""
     with os.scandir(folder) as entries:
-        seen = [entry for entry in entries if entry.name[0] != "."]
-        real = {e.name for e in seen if e.is_dir(follow_symlinks=False)}
-    links = {e.name for e in seen if e.is_symlink() and not Path(e).is_file()}  # or to themselves
-    return sorted(e.name for e in seen if (e.name in real | links) == places)
+        visible_entries = [entry for entry in entries if entry.name[0] != "."]
+        real = {e.name for e in visible_entries if e.is_dir(follow_symlinks=False)}
+    links = {
+        e.name for e in visible_entries if e.is_symlink() and not Path(e).is_file()
+    }  # or to themselves
+    return sorted(e.name for e in visible_entries if (e.name in real | links) == places)
 
 
 def read_submissions(course: Path, name: str, students: list[str]) -> Iterator[Submission]:
@@ -182,8 +184,8 @@ def why_unusable_name(student: str) -> str:
 def shown_folder_name(student: str) -> str:
     """Return a name in place of one that cannot be shown and written, distinct for each."""
     raw = os.fsencode(student)
-    shown = printable(raw.decode("utf-8", "backslashreplace"), 30)
-    return f"{shown} ({hashlib.sha256(raw).hexdigest()[:8]})"
+    name = printable(raw.decode("utf-8", "backslashreplace"), 30)
+    return f"{name} ({hashlib.sha256(raw).hexdigest()[:8]})"
 
 
 def timestamp_in(place: Path) -> str:
@@ -214,8 +216,8 @@ def with_remarks(submission: Submission, report: Report, zone: Zone) -> Report:
     if submission.note:
         notes = (submission.note, *notes)
     try:
-        said = read_stamp(submission.timestamp, zone)[1]
-        notes = (*notes, said) if said else notes
+        stamp_note = read_stamp(submission.timestamp, zone)[1]
+        notes = (*notes, stamp_note) if stamp_note else notes
     except ValueError as error:
         attention = (*attention, f"{error}: counted as handed in on time")
     return replace(report, notes=notes, attention=attention)

@@ -60,5 +60,5 @@ class Forgotten:
 
 def hash_of_name(kind: str, text: str) -> str:
     """Return the hash of an id or a name, which ``kind`` says."""
-    said = f"attncourse, a forgotten {kind}: {text}"
-    return hashlib.sha256(said.encode("utf-8", "backslashreplace")).hexdigest()
+    hashed_text = f"attncourse, a forgotten {kind}: {text}"
+    return hashlib.sha256(hashed_text.encode("utf-8", "backslashreplace")).hexdigest()

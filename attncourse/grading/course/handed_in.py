@@ -62,8 +62,8 @@ def find_notebook(home: Path, name: str, solutions: Path) -> tuple[bytes, str, P
     files = list(files_below(home, others, closed))
     try:
         if os.path.lexists(home / exact):
-            near = [f for f in files if f.path.parent in (exact.parent, PurePosixPath())]
-            chosen = newest_file([HandedFile(exact), *copies_of_assignment(near, name)], name)
+            files_near = [f for f in files if f.path.parent in (exact.parent, PurePosixPath())]
+            chosen = newest_file([HandedFile(exact), *copies_of_assignment(files_near, name)], name)
         else:
             chosen = handed_file(home, files, name)
         data, inner = unpack_notebook(read_file(home / chosen.path), name)
@@ -72,12 +72,12 @@ def find_notebook(home: Path, name: str, solutions: Path) -> tuple[bytes, str, P
     except Ungraded as problem:
         kind = Ungraded if closed else type(problem)
         raise kind("; ".join([*unseen_folders(closed), str(problem)])) from None
-    rest = [f for f in files if f.path != chosen.path and f.name.endswith(LISTED_ENDINGS)]
-    said = [place_in_words(chosen, name, inner)] if chosen.path != exact or inner else []
-    if rest:
-        said.append(f"also there and not graded: {listed_paths(rest)}")
-    said += unseen_folders(closed)
-    return data, "; ".join(said), home.joinpath(*chosen.path.parts[:-1][:1])
+    other_files = [f for f in files if f.path != chosen.path and f.name.endswith(LISTED_ENDINGS)]
+    notes = [place_in_words(chosen, name, inner)] if chosen.path != exact or inner else []
+    if other_files:
+        notes.append(f"also there and not graded: {listed_paths(other_files)}")
+    notes += unseen_folders(closed)
+    return data, "; ".join(notes), home.joinpath(*chosen.path.parts[:-1][:1])
 
 
 def place_in_words(chosen: HandedFile, name: str, inner: str) -> str:
@@ -103,9 +103,9 @@ def handed_file(home: Path, files: list[HandedFile], name: str) -> HandedFile:
     if chosen is not None:
         return chosen
     if within:
-        said = kind_in_words(home / within[0].path)
+        kind = kind_in_words(home / within[0].path)
         raise Ungraded(
-            f"{listed_paths(within)} handed in, and no notebook{said}: hand in {name}.ipynb"
+            f"{listed_paths(within)} handed in, and no notebook{kind}: hand in {name}.ipynb"
         )
     instead = f" as {name}, but {listed_paths(files)}" if files else ""
     raise NothingThere(f"nothing handed in{instead}")
@@ -134,18 +134,18 @@ def files_below(home: Path, skipped: set[str], closed: list[HandedFile]) -> Iter
 
     Folders that this process may not read are appended to ``closed``.
     """
-    waiting, left = [PurePosixPath()], MAX_FILES_LOOKED_AT
-    while waiting and left > 0:
+    waiting, entries_left = [PurePosixPath()], MAX_FILES_LOOKED_AT
+    while waiting and entries_left > 0:
         folder = waiting.pop()
         if not folder.parts and not home.is_dir():
             return
         try:
-            listed = folder_entries(home / folder, left)
+            entries = folder_entries(home / folder, entries_left)
         except PermissionError:
             closed.append(HandedFile(folder if folder.parts else PurePosixPath(home.name)))
             continue
-        left -= len(listed)
-        for entry, time in listed:
+        entries_left -= len(entries)
+        for entry, time in entries:
             path = folder / entry.name
             if entry.name.startswith(".") or entry.name in IGNORED_FILE_NAMES:
                 continue
@@ -216,16 +216,16 @@ def is_put_in_by_student(piece: HandedFile) -> bool:
 
 def unpacked_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -> bytes:
     """Return the bytes of a file in an archive, counted as they come, whatever the archive says."""
-    shown = HandedFile(PurePosixPath(member.filename)).shown
+    shown_path = HandedFile(PurePosixPath(member.filename)).shown
     if member.flag_bits & 1:
-        raise Ungraded(f"{shown} is locked by a password: hand in {name}.ipynb without one")
+        raise Ungraded(f"{shown_path} is locked by a password: hand in {name}.ipynb without one")
     if member.compress_type not in ZIP_METHODS_READ:
-        raise Ungraded(f"{shown} is packed in a way that is not read: hand in {name}.ipynb")
+        raise Ungraded(f"{shown_path} is packed in a way that is not read: hand in {name}.ipynb")
     with archive.open(member) as content:
         data = content.read(MAX_BYTES_OF_FILE + 1)
     if len(data) > MAX_BYTES_OF_FILE:
         raise Ungraded(
-            f"{shown} has over {MAX_BYTES_OF_FILE // 1_000_000} MB: hand it in without outputs"
+            f"{shown_path} has over {MAX_BYTES_OF_FILE // 1_000_000} MB: hand it in without outputs"
         )
     return data
 

@@ -71,8 +71,8 @@ def write_mend_assignment(course: Path, chapter: str, number: int, seed: int) ->
     text = notebook_text(mend_notebook(chapter, chosen))
     if place.exists():
         with explained_file_errors(place, doing="read"):
-            same = place.read_text(encoding="utf-8") == text
-        if not same:
+            is_same_notebook = place.read_text(encoding="utf-8") == text
+        if not is_same_notebook:
             raise UserError(
                 f"{place} is there already, with other functions: attncourse release {name} "
                 "releases those; to draw anew, move that folder away"
@@ -88,23 +88,23 @@ def functions_to_mend(chapter: str, number: int, seed: int) -> list[Drill]:
     None of them defines a function of another one, which would then be its answer.
     """
     stem = chapter.partition("_")[2]
-    every = drills_of(stem) if stem in STEMS else ()
-    if not every:
+    all_drills = drills_of(stem) if stem in STEMS else ()
+    if not all_drills:
         having = [f"{STEMS.index(s) + 1:02d}_{s}" for s in STEMS if drills_of(s)]
         raise UserError(
             f"{chapter} has no drills; there are some for {', '.join(having) or 'none'}"
         )
     chosen: list[Drill] = []
-    drawn = ordered_drills(every, seed=seed)
-    for drill in sorted(drawn, key=needs_functions):  # those that need none are in nobody's way
-        if not any(is_in_the_way(drill, other) for other in chosen):
+    drills = ordered_drills(all_drills, seed=seed)
+    for drill in sorted(drills, key=needs_functions):  # those that need none are in nobody's way
+        if not any(is_in_the_way(drill, chosen_drill) for chosen_drill in chosen):
             chosen.append(drill)
     if number > len(chosen):
         raise UserError(
             f"{chapter} has drills for {count(len(chosen), 'function')} that can stand together: "
             f"--mend {len(chosen)}, or another --seed"
         )
-    order = [drill.exercise for drill in every]
+    order = [drill.exercise for drill in all_drills]
     return sorted(chosen[:number], key=lambda drill: order.index(drill.exercise))
 
 
@@ -113,11 +113,11 @@ def needs_functions(drill: Drill) -> bool:
     return any(line.startswith(("def ", "class ")) for line in drill.setup.splitlines())
 
 
-def is_in_the_way(drill: Drill, other: Drill) -> bool:
+def is_in_the_way(drill: Drill, other_drill: Drill) -> bool:
     """True if two drills are of one function, or one of them needs the function of the other."""
-    if drill.exercise == other.exercise:
+    if drill.exercise == other_drill.exercise:
         return True
-    pairs = ((drill, other), (other, drill))
+    pairs = ((drill, other_drill), (other_drill, drill))
     return any(f"{kind} {b.function}" in a.setup for a, b in pairs for kind in ("def", "class"))
 
 

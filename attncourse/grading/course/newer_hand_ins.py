@@ -25,9 +25,9 @@ def newer_hand_ins(course: Path, name: str, graded: Collection[str]) -> list[str
 
     ``graded`` are the students who have points.
     """
-    who = ", ".join(map(one_line, waiting_students(course, name, graded)))
-    said = f"{name}: handed in and not graded yet, so it is not in the points here: {who}"
-    return [f"{said}: attncourse grade {name}"] if who else []
+    students = ", ".join(map(one_line, waiting_students(course, name, graded)))
+    sentence = f"{name}: handed in and not graded yet, so it is not in the points here: {students}"
+    return [f"{sentence}: attncourse grade {name}"] if students else []
 
 
 def waiting_students(course: Path, name: str, graded: Collection[str]) -> Iterator[str]:

@@ -23,10 +23,10 @@ def require_nbgrader() -> None:
     if importlib.util.find_spec("nbgrader") is None:
         raise UserError("nbgrader is not installed: pip install 'attncourse[grade]'")
     # nbgrader makes its tables with the `alembic` command, which lies beside this Python.
-    here = str(Path(sys.executable).parent)
+    scripts_folder = str(Path(sys.executable).parent)
     path = os.environ.get("PATH", "")
-    if here not in path.split(os.pathsep):
-        os.environ["PATH"] = f"{here}{os.pathsep}{path}"
+    if scripts_folder not in path.split(os.pathsep):
+        os.environ["PATH"] = f"{scripts_folder}{os.pathsep}{path}"
     with skipping_address_grammar():
         import nbformat  # noqa: F401
 
@@ -69,12 +69,12 @@ def read_settings(course: Path) -> "Config":
 
 def place_of_error(error: Exception, course: Path) -> str:
     """Return the settings' file in which an error happened, with the line where it has one."""
-    own = course.resolve()
+    settings_folder = course.resolve()
     lines = [(f.filename, f.lineno) for f in traceback.extract_tb(error.__traceback__)]
     if isinstance(error, SyntaxError):
         lines.append((error.filename or "", error.lineno))
     for filename, line in reversed(lines):
-        if Path(filename).resolve().parent == own:
+        if Path(filename).resolve().parent == settings_folder:
             return f"{course / Path(filename).name}, line {line}"
     return str(course / "nbgrader_config.py")
 

@@ -43,21 +43,21 @@ def outdated_solution(course: Path, name: str) -> list[str]:
 
     A few seconds between them do not count: one checkout writes both.
     """
-    source, made = (course / "solutions" / name / f"{name}{end}" for end in (".py", ".ipynb"))
+    source, notebook = (course / "solutions" / name / f"{name}{end}" for end in (".py", ".ipynb"))
     try:
-        written, made_cells = (read_cells(path.read_bytes()) for path in (source, made))
-        newer = source.stat().st_mtime > made.stat().st_mtime + CHECKOUT_SECONDS
+        written, made_cells = (read_cells(path.read_bytes()) for path in (source, notebook))
+        newer = source.stat().st_mtime > notebook.stat().st_mtime + CHECKOUT_SECONDS
     except (OSError, Unreadable):  # there is none, or it is no notebook's
         return []
     code = {cell.source.strip() for cell in made_cells if cell.code}
     points = {cell.grade_id: cell.points for cell in made_cells}
-    same = {cell.grade_id for cell in written if cell.code} >= {
+    is_same = {cell.grade_id for cell in written if cell.code} >= {
         c.grade_id for c in made_cells if c.code
     }
     for cell in written:
-        same &= not cell.code or cell.source.strip() in code
-        same &= cell.points in (0, points.get(cell.grade_id))
-    if same and not newer:
+        is_same &= not cell.code or cell.source.strip() in code
+        is_same &= cell.points in (0, points.get(cell.grade_id))
+    if is_same and not newer:
         return []
     return [f"{source} is newer than the notebook made from it, and does not count: make exercises"]
 
@@ -67,9 +67,9 @@ def without_nbgrader_marks(solved: dict[str, Any], hidden: bool = False) -> dict
     cells = []
     for cell in solved["cells"]:
         source = "".join(cell["source"])
-        shown = MARKERS.sub("", source if hidden else HIDDEN_TESTS.sub("", source)).strip("\n")
+        text = MARKERS.sub("", source if hidden else HIDDEN_TESTS.sub("", source)).strip("\n")
         metadata = {k: v for k, v in cell["metadata"].items() if k not in MARKS}
-        emptied = source != shown and all(not line or line[0] == "#" for line in shown.split("\n"))
-        if shown and not (emptied and cell["cell_type"] == "code"):
-            cells.append({**cell, "metadata": metadata, "source": shown.splitlines(True)})
+        emptied = source != text and all(not line or line[0] == "#" for line in text.split("\n"))
+        if text and not (emptied and cell["cell_type"] == "code"):
+            cells.append({**cell, "metadata": metadata, "source": text.splitlines(True)})
     return {**solved, "cells": cells}

@@ -106,8 +106,8 @@ def grade_course(
     for line in write_and_list_changes(course, name, regraded):
         print_plain(console, line)
     if questions := [c.grade_id for c in assignment.cells if c.grade and c.solution]:
-        said = f"a person gives the points of {', '.join(questions)}: open nbgrader's formgrader"
-        print_plain(console, f"note: {said}")
+        text = f"a person gives the points of {', '.join(questions)}: open nbgrader's formgrader"
+        print_plain(console, f"note: {text}")
     if student is None and tally.total and tally.statuses["missing"] == tally.total:
         print_plain(console, f"note: nobody has handed in {name}: everybody has 0 points in it")
     print_plain(console, closing_line(tally, str(book)))
@@ -120,7 +120,7 @@ def write_and_list_changes(course: Path, name: str, changes: list[PointChange]) 
     if not changes:
         return []
     place = write_changes(course, name, changes)
-    who = len({change.student for change in changes})
+    n_students = len({change.student for change in changes})
     lines = [
         f"  {change.student}: {change.cell} {change.before:g} to {change.now:g}: "
         f"{textwrap.shorten(change.why, MAX_REASON_CHARS, placeholder=' …')}"
@@ -128,7 +128,7 @@ def write_and_list_changes(course: Path, name: str, changes: list[PointChange]) 
     ]
     more = f", the first {MAX_CHANGES_SHOWN} here" if len(changes) > MAX_CHANGES_SHOWN else ""
     return [
-        f"other points than before: {count(who, 'student')}, all in {place}{more}",
+        f"other points than before: {count(n_students, 'student')}, all in {place}{more}",
         *lines,
     ]
 
@@ -140,13 +140,13 @@ def saying_where_results_are(tally: Tally, journal: Journal) -> Iterator[None]:
         yield
     except (KeyboardInterrupt, UserError) as stop:
         n_kept = tally.counts["run"] + tally.counts["journal"]
-        said = (
+        sentence = (
             f"{n_kept} of {tally.total} results are in {journal.path}, "
             "and the same command goes on from there"
         )
         if isinstance(stop, KeyboardInterrupt):
-            raise KeyboardInterrupt(said) from None
-        raise UserError(f"{stop}; {said}") from stop
+            raise KeyboardInterrupt(sentence) from None
+        raise UserError(f"{stop}; {sentence}") from stop
 
 
 def late_submissions(course: Path, name: str, db: str | None) -> dict[str, "SubmissionScores"]:
@@ -168,8 +168,8 @@ def show_class(
 
     if tally.total <= MAX_TABLE_ROWS:
         reports = sorted(tally.reports, key=lambda report: report.student)
-        here = {report.student for report in reports}
-        late = {student: late[student] for student in late.keys() & here}
+        shown_students = {report.student for report in reports}
+        late = {student: late[student] for student in late.keys() & shown_students}
         console.print(class_table(reports, console.width, late), crop=False)
         return
     counts = ", ".join(f"{n} {status}" for status, n in sorted(tally.statuses.items()))

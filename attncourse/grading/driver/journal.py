@@ -49,7 +49,7 @@ class ResultRow(NamedTuple):
 
     @property
     def checksum(self) -> int:
-        """The checksum of all columns; -1 where damage has left one of them no bytes."""
+        """Return the checksum of all columns; -1 where damage has left one of them no bytes."""
         checksum = 0
         for value in self:
             if not isinstance(value, bytes):
@@ -204,9 +204,9 @@ class Journal:
             )
         names = [name for (name,) in connection.execute("select assignment from about")]
         if names != [assignment.encode()]:
-            said = b", ".join(name for name in names if isinstance(name, bytes))
+            assignments = b", ".join(name for name in names if isinstance(name, bytes))
             raise UserError(
-                f"{self.path} is of assignment {said.decode('utf-8', 'replace')}, expected "
+                f"{self.path} is of assignment {assignments.decode('utf-8', 'replace')}, expected "
                 f"{assignment}: {move_away(self.path)}"
             )
 
@@ -441,6 +441,7 @@ def remove_student_results(path: Path, student: str) -> None:
         lines_without_student(path, student)
         return
     with explained_journal_errors(path, ""), closing(connect_journal(path, "rw")) as connection:
+        # A write-ahead log would keep the removed rows; "vacuum" takes their bytes out of the file.
         connection.execute("pragma journal_mode = delete")
         records = connection.execute(f"select {JOURNAL_COLUMNS} from result").fetchall()
         for record in records:

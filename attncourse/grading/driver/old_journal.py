@@ -45,12 +45,14 @@ def require_header(path: Path, line: bytes, assignment: str) -> None:
         header = None
     if not isinstance(header, dict) or "journal" not in header:
         raise UserError(f"{path} is not a journal of this program: {way_out}")
-    for name, what, wanted in (
+    for name, noun, expected in (
         ("journal", "version", OLD_FORMAT),
         ("assignment", "assignment", assignment),
     ):
-        if header.get(name) != wanted:
-            raise UserError(f"{path} is of {what} {header.get(name)}, expected {wanted}: {way_out}")
+        if header.get(name) != expected:
+            raise UserError(
+                f"{path} is of {noun} {header.get(name)}, expected {expected}: {way_out}"
+            )
 
 
 def intact_record(line: bytes) -> dict[str, Any] | None:

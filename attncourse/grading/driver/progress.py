@@ -36,12 +36,12 @@ class Pace:
         steps, taken = len(self._times) - 1, time.monotonic() - self._times[0]
         if not steps or not taken:
             return ""
-        left = timedelta(seconds=math.ceil(self._left * taken / steps))
-        return f"{steps / taken:.1f} a second, about {left} left"
+        time_left = timedelta(seconds=math.ceil(self._left * taken / steps))
+        return f"{steps / taken:.1f} a second, about {time_left} left"
 
 
 @contextmanager
-def show_progress(console: Console, what: str, total: int) -> Iterator[Callable[[], None]]:
+def show_progress(console: Console, title: str, total: int) -> Iterator[Callable[[], None]]:
     """Show progress towards ``total`` in the block; yield a function that goes one step on."""
     columns = (
         TextColumn("{task.description}"),
@@ -51,7 +51,7 @@ def show_progress(console: Console, what: str, total: int) -> Iterator[Callable[
     )
     live, pace, ended = console.is_terminal, Pace(total), Event()
     with Progress(*columns, console=console, transient=True, disable=not live) as bar:
-        number = bar.add_task(what, total=total, pace=pace)
+        number = bar.add_task(title, total=total, pace=pace)
 
         def step() -> None:
             """Note that a step has ended, and move the bar."""
@@ -62,7 +62,7 @@ def show_progress(console: Console, what: str, total: int) -> Iterator[Callable[
             """Print a line of progress every few seconds, until the run has ended."""
             while not ended.wait(SECONDS_BETWEEN_LINES):
                 if pace_in_words := str(pace):  # before, what is refused should be the only line
-                    line = f"{what}: {bar.tasks[0].completed} of {total}, {pace_in_words}"
+                    line = f"{title}: {bar.tasks[0].completed} of {total}, {pace_in_words}"
                     console.print(line, soft_wrap=True, highlight=False)
                     console.file.flush()
 

@@ -48,9 +48,8 @@ def failures_of(assignment: Assignment, data: bytes) -> list[str]:
     Raises ``UserError`` where this machine did not run all of it: that proves nothing of a test.
     """
     limits = Limits().stretched(slowness())
-    report = grade_submission(
-        data, assignment, limits=limits, sandbox=False
-    )  # it is the instructor's own
+    # Without a jail: the notebook is the instructor's own.
+    report = grade_submission(data, assignment, limits=limits, sandbox=False)
     if report.status != "graded":
         raise UserError(
             f"solutions of {assignment.name}: {'; '.join(report.attention or report.notes)}. "

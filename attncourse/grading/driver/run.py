@@ -118,7 +118,7 @@ class Runner:
             future.set_exception(error)
         self._n_sent += 1
         self._bytes += len(sent.data)
-        future.add_done_callback(lambda done: self._back.put((sent, done)))
+        future.add_done_callback(lambda ended: self._back.put((sent, ended)))
 
     def _results_back(self, wait: bool) -> Iterator[Graded]:
         """Yield the results that have come back; with ``wait``, wait for one first.
@@ -133,8 +133,8 @@ class Runner:
             wait = False
             self._n_sent -= 1
             self._bytes -= len(sent.data)
-            if (done := self._result_of(sent, future)) is not None:
-                yield done
+            if (graded := self._result_of(sent, future)) is not None:
+                yield graded
 
     def _result_of(self, sent: SentSubmission, future: Future) -> Graded | None:
         """Return the result that came back, written to the journal; None if it is sent again."""
@@ -147,8 +147,10 @@ class Runner:
             if sent.tries < MAX_TRIES:
                 self._send(replace(sent, tries=sent.tries + 1))
                 return None
-            said = " ".join(str(error).split())[:200]
-            reason = f"{NOT_RUN} ({type(error).__name__}{': ' if said else ''}{said}): grade again"
+            message = " ".join(str(error).split())[:200]
+            reason = (
+                f"{NOT_RUN} ({type(error).__name__}{': ' if message else ''}{message}): grade again"
+            )
             report = report_without_points(
                 self._order.assignment, "interrupted", reason, submission.student
             )

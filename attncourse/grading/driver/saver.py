@@ -77,23 +77,25 @@ class Saver:
     def _save_batch(self, batch: list[Future[Graded]]) -> None:
         """Enter a batch in the gradebook, once the files of all its submissions are written."""
         save_batch(
-            self._book, self._assignment.name, [done.result() for done in batch], self._penalty
+            self._book, self._assignment.name, [future.result() for future in batch], self._penalty
         )
 
     def _write_files(self, graded: Graded) -> Graded:
         """Write the graded notebook and the report of a result; return the result with both."""
         course, name = self._book.course, self._assignment.name
         submission, report = graded.submission, graded.report
-        notebook, same = "", frozenset()
+        notebook, unchanged_answers = "", frozenset()
         if report.status != "missing" and submission.named:
             notebook, report = self._graded_notebook(submission, report)
-            same = same_answers(write_notebook(course, name, submission, notebook), notebook)
+            unchanged_answers = same_answers(
+                write_notebook(course, name, submission, notebook), notebook
+            )
         if graded.source == "run":
             before = earlier_report(course, name, report.student)
             self._changes += changes_between(before, report)
         text = json.dumps(to_json(report), indent=1, ensure_ascii=False) + "\n"
         replace_file(course / "reports" / name / f"{report.student}.json", text)
-        return replace(graded, report=report, notebook=notebook, same=same)
+        return replace(graded, report=report, notebook=notebook, same=unchanged_answers)
 
     def _graded_notebook(self, submission: Submission, report: Report) -> tuple[str, Report]:
         """Return the graded notebook and the report; the tests alone if it cannot be shown."""

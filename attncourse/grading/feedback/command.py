@@ -41,12 +41,12 @@ def give_feedback(
 
     With ``download``, the platform's own zip, a zip is made that the platform takes back.
     """
-    results_of_class, done = class_results(course, name, db, gradebook=False), Given()
+    results_of_class, output = class_results(course, name, db, gradebook=False), Given()
     assignment = find_assignment(course, name)
     ungraded = set(folders_in(course / "submitted")) - set(results_of_class.by_student)
     chosen = [r for r in results_of_class.results if student in (None, r.student)]
-    done.remarks += [no_report(name, who) for who in sorted(ungraded) if student in (None, who)]
-    if not chosen and not done.remarks:
+    output.remarks += [no_report(name, who) for who in sorted(ungraded) if student in (None, who)]
+    if not chosen and not output.remarks:
         hint = did_you_mean(student or "", results_of_class.by_student)
         raise UserError(f"no student is called {student} in the results of {name}{hint}")
     missing = [r.student for r in chosen if not r.handed_in]
@@ -57,49 +57,53 @@ def give_feedback(
         except UserError as problem:
             if student is not None or isinstance(problem.__cause__, OSError):
                 raise  # where the disk refuses one, it refuses all
-            done.remarks.append(str(problem))
+            output.remarks.append(str(problem))
     if missing:
         shown = ", ".join(one_line(who) for who in missing)
-        done.remarks.append(f"nothing handed in, so there is no page: {shown}")
+        output.remarks.append(f"nothing handed in, so there is no page: {shown}")
     if not pages:
-        raise UserError("; ".join(done.remarks))
+        raise UserError("; ".join(output.remarks))
     folder = course / "feedback"
-    done.lines.append(f"{count(len(pages), 'page')} written to {folder}/STUDENT/{name}/{name}.html")
+    output.lines.append(
+        f"{count(len(pages), 'page')} written to {folder}/STUDENT/{name}/{name}.html"
+    )
     if download is not None:
         people = {r.student: r.person for r in results_of_class.results}
         people |= {who: Person(who) for who in sorted(ungraded)}
-        rest = sorted(people.keys() - {page.student for page in pages})  # may have places in it
-        whole = pages + [
-            StudentPage(people[who], read_submission(course, name, who).data) for who in rest
+        # They may have places in the download, too.
+        students_without_page = sorted(people.keys() - {page.student for page in pages})
+        whole_class = pages + [
+            StudentPage(people[who], read_submission(course, name, who).data)
+            for who in students_without_page
         ]
-        place, number = give_back(course, name, download, whole, done.remarks.append)
-        done.lines.append(f"{count(number, 'page')} to give back in {place}")
+        place, number = give_back(course, name, download, whole_class, output.remarks.append)
+        output.lines.append(f"{count(number, 'page')} to give back in {place}")
     if open_questions := open_questions_in_words(course, name):
-        done.remarks.append(open_questions)
+        output.remarks.append(open_questions)
     report = write_page(course, Summary(results_of_class))
-    done.lines.append(f"linked from {report}")
-    return done
+    output.lines.append(f"linked from {report}")
+    return output
 
 
 def write_student_page(course: Path, assignment: Assignment, r: StudentResult) -> StudentPage:
     """Write a student's page; raise ``UserError`` if notebook and report do not belong together."""
-    name, who = assignment.name, one_line(r.student)
+    name, student = assignment.name, one_line(r.student)
     place = feedback_page(course, r.student, name)
     if place is None:
-        raise UserError(f"{who} is left out: no folder can be called so")
-    again = f"attncourse grade {name} --student {who}"
+        raise UserError(f"{student} is left out: no folder can be called so")
+    again = f"attncourse grade {name} --student {student}"
     path = course / "reports" / name / f"{r.student}.json"
     if not path.is_file():
         raise UserError(no_report(name, r.student))
     report = read_report(path)
     if not isinstance(report, Report):
-        raise UserError(f"{who}: {report}")
+        raise UserError(f"{student}: {report}")
     submission = read_submission(course, name, r.student)
     if submission.data is None and report.status not in ("unreadable", "missing"):
-        raise UserError(f"what {who} handed in is gone ({submission.reason}): put it back")
+        raise UserError(f"what {student} handed in is gone ({submission.reason}): put it back")
     before = course / "autograded" / r.student / name / f"{name}.ipynb"
     if handed_in_again(before, submission.data or b"", assignment, report):
-        raise UserError(f"{who} has handed in again since the report was made: {again}")
+        raise UserError(f"{student} has handed in again since the report was made: {again}")
     content = student_page(assignment, submission.data or b"", r, report)
     replace_file(place, content)
     return StudentPage(r.person, submission.data, content)
@@ -107,8 +111,8 @@ def write_student_page(course: Path, assignment: Assignment, r: StudentResult) -
 
 def no_report(name: str, student: str) -> str:
     """Return why a student gets no page, and the command that helps."""
-    who = one_line(student)
-    return f"there is no report on {who}: attncourse grade {name} --student {who}"
+    shown_name = one_line(student)
+    return f"there is no report on {shown_name}: attncourse grade {name} --student {shown_name}"
 
 
 def handed_in_again(before: Path, data: bytes, assignment: Assignment, report: Report) -> bool:

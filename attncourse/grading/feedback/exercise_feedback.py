@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from attncourse.grading.graded_notebook import LONGEST, released_cells, stands_that_fit
+from attncourse.grading.graded_notebook import LONGEST, entries_that_fit, released_cells
 from attncourse.grading.harmless import harmless_message, made_visible, shortened_text
 from attncourse.grading.report import TOLERANCE, CellResult, Report, exercise_of
 from attncourse.grading.results.class_results import StudentResult
@@ -44,7 +44,7 @@ class ExerciseFeedback:
 
     @property
     def gist(self) -> str:
-        """Why points are missing, in a few words; empty if none are."""
+        """Return why points are missing, in a few words; "" if none are."""
         if self.person == "waits":
             return "waits for a person's judgement"
         if self.full:
@@ -52,10 +52,10 @@ class ExerciseFeedback:
         if self.empty:
             return "not attempted"
         wrong = [v for v in self.verdicts if not v.get("passed")]
-        said = [v.get("mistake") or v.get("symptom") or v.get("reason") for v in wrong]
-        lost = self.further is not None and self.further.points < self.further.maximum
-        said = said or self.remarks or ([FURTHER] if lost else [])
-        return harmless_message(next((text for text in said if text), ""))
+        reasons = [v.get("mistake") or v.get("symptom") or v.get("reason") for v in wrong]
+        is_further_lost = self.further is not None and self.further.points < self.further.maximum
+        reasons = reasons or self.remarks or ([FURTHER] if is_further_lost else [])
+        return harmless_message(next((text for text in reasons if text), ""))
 
 
 def feedback_by_exercise(
@@ -122,7 +122,7 @@ def answering_cells(parts: list[Part], question: Cell) -> list[Cell]:
     bound = names_asked.bound if names_asked else frozenset()
     written = [p for p in parts if p.runs and bound & p.names.bound]
     chosen = sorted({p.number: p for p in (*marked, *written)}.items())
-    return [harmless_cell(part.cell) for part in stands_that_fit([part for _, part in chosen])]
+    return [harmless_cell(part.cell) for part in entries_that_fit([part for _, part in chosen])]
 
 
 def text_cells_joined(cells: list[Cell], stub: str) -> list[Cell]:
@@ -134,21 +134,21 @@ def text_cells_joined(cells: list[Cell], stub: str) -> list[Cell]:
     if len(texts) < 2:
         return cells
     written = [cell for cell in texts if cell.source.strip() not in ("", stub)] or texts[:1]
-    whole = replace(written[0], source="\n\n".join(cell.source for cell in written))
-    return [harmless_cell(whole), *(cell for cell in cells if cell.code)]
+    joined = replace(written[0], source="\n\n".join(cell.source for cell in written))
+    return [harmless_cell(joined), *(cell for cell in cells if cell.code)]
 
 
 def other_cells(
-    assignment: Assignment, cells: Cells, seen: list[ExerciseFeedback]
+    assignment: Assignment, cells: Cells, feedback: list[ExerciseFeedback]
 ) -> Iterator[Cell]:
     """Yield the student's own cells that are in no exercise's answers: helpers, experiments."""
     released_texts = given_texts(assignment)
-    used = {cell.source for exercise in seen for cell in exercise.answers}
+    used = {cell.source for exercise in feedback for cell in exercise.answers}
     parts = parts_in_order(cells, assignment)[0]
     students_own = [
         part for part in parts if part.runs and bare_text(part.cell.source) not in released_texts
     ]
-    for part in stands_that_fit(students_own):
+    for part in entries_that_fit(students_own):
         cell = harmless_cell(part.cell)
         if cell.source not in used:
             yield cell
@@ -157,5 +157,7 @@ def other_cells(
 def harmless_cell(cell: Cell) -> Cell:
     """Return a cell as it may be shown: control characters visible, and of bounded length."""
     return Cell(
-        shortened_text(made_visible(cell.source), LONGEST), code=cell.code, grade_id=cell.grade_id
+        shortened_text(made_visible(cell.source), LONGEST),
+        code=cell.code,
+        grade_id=cell.grade_id,
     )

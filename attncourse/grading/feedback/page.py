@@ -28,8 +28,8 @@ def student_page(assignment: Assignment, notebook: bytes, r: StudentResult, repo
     except Unreadable:
         cells = ()
     exercises = feedback_by_exercise(assignment, cells, r, report)
-    made = load_template(PAGE_FOLDER / "page.html.j2")
-    return made.render(
+    template = load_template(PAGE_FOLDER / "page.html.j2")
+    return template.render(
         title=assignment_title(assignment),
         r=r,
         notes=[harmless_message(note) for note in report.notes],

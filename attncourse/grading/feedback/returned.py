@@ -41,7 +41,7 @@ class StudentPage(NamedTuple):
 
     @property
     def student(self) -> str:
-        """The student's id."""
+        """Return the student's id."""
         return self.person.id
 
 
@@ -106,15 +106,17 @@ def one_a_group(
         if len({anonymous_page(page) for page in members}) == 1:
             written.append(members[0])
         else:
-            who = ", ".join(one_line(page.student, 40) for page in members)
-            remark(f"the pages of {one_line(group)} differ, give them back by hand: {who}")
+            students = ", ".join(one_line(page.student, 40) for page in members)
+            remark(f"the pages of {one_line(group)} differ, give them back by hand: {students}")
     return written, {page.student for page in written}
 
 
 def anonymous_page(page: StudentPage) -> str:
     """Return a page's text without the student's name and id."""
-    named = sorted({escape(page.person.full_name), escape(page.student)}, key=len, reverse=True)
-    return re.sub("|".join(map(re.escape, named)), "", page.content)
+    shown_names = sorted(
+        {escape(page.person.full_name), escape(page.student)}, key=len, reverse=True
+    )
+    return re.sub("|".join(map(re.escape, shown_names)), "", page.content)
 
 
 def read_download(path: Path, name: str) -> tuple[str, dict[Home, set[bytes]]]:
@@ -157,17 +159,17 @@ def require_own_download(course: Path, name: str, download: Path, pattern: re.Pa
     assignments = folders_in(course / "solutions")
     with zipfile.ZipFile(download) as archive:
         filenames = [m for m in archive.namelist() if m.endswith(".ipynb")]
-    called: Counter[str] = Counter()
+    n_notebooks: Counter[str] = Counter()
     for filename in filenames:
         place = download_place(filename, pattern)
         handed = PurePosixPath(filename.rpartition(place.prefix)[2] if place else filename)
         likely = [a for a in assignments if handed.name.casefold().startswith(a.casefold())]
-        called.update([max(likely, key=len)] if likely else [])
-    most = max(called, key=lambda other: called[other], default=name)
-    if called[most] > called[name]:
+        n_notebooks.update([max(likely, key=len)] if likely else [])
+    most = max(n_notebooks, key=lambda assignment: n_notebooks[assignment], default=name)
+    if n_notebooks[most] > n_notebooks[name]:
         raise UserError(
-            f"{download} is {most}'s: {called[most]} notebooks in it are called so, and "
-            f"{called[name]} {name}; attncourse feedback {most} --download {download}"
+            f"{download} is {most}'s: {n_notebooks[most]} notebooks in it are called so, and "
+            f"{n_notebooks[name]} {name}; attncourse feedback {most} --download {download}"
         )
 
 
@@ -219,22 +221,24 @@ def owners_of(
         p.student: name_spellings(p.person.full_name) | name_spellings(p.person.id) for p in pages
     }
     parts = {p.student: name_words(f"{p.person.full_name} {p.person.id}") for p in pages}
-    shown = {place: (name_spellings(place.who), name_words(place.who)) for place in places}
-    named = {
-        place: {s for s in names if whole & names[s] or pieces & parts[s]}
-        for place, (whole, pieces) in shown.items()
+    place_names = {place: (name_spellings(place.who), name_words(place.who)) for place in places}
+    students_named = {
+        place: {s for s in names if spellings & names[s] or pieces & parts[s]}
+        for place, (spellings, pieces) in place_names.items()
     }
     fits: tuple[Callable[[str, Home], bool], ...] = (
         lambda s, place: place.key == came_as.get(s),
-        lambda s, place: bool(files[s] & places[place]) and s in named[place],
-        lambda s, place: bool(files[s] & places[place]) and not named[place],
-        lambda s, place: bool(shown[place][0] & names[s]),
+        lambda s, place: bool(files[s] & places[place]) and s in students_named[place],
+        lambda s, place: bool(files[s] & places[place]) and not students_named[place],
+        lambda s, place: bool(place_names[place][0] & names[s]),
     )
     homes: dict[str, Home] = {}
-    for fit in fits:
-        rest = [s for s in names if s not in homes]
-        free = [place for place in places if place not in homes.values()]
-        homes |= unambiguous_pairs([(s, place) for s in rest for place in free if fit(s, place)])
+    for fit in fits:  # the surest first: a place that it gives to one student is no other's
+        students_left = [s for s in names if s not in homes]
+        free_places = [place for place in places if place not in homes.values()]
+        homes |= unambiguous_pairs(
+            [(s, place) for s in students_left for place in free_places if fit(s, place)]
+        )
     return homes
 
 

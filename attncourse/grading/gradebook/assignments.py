@@ -77,11 +77,11 @@ def due_in_settings(book: CourseGradebook, name: str) -> datetime | None:
     Raises ``UserError`` for a misspelled name, for which nobody would ever be late; an assignment
     that is still to be written may have its date.
     """
-    due, known = due_of(book.config, name), set(folders_in(book.course / "solutions"))
-    dated = {str(named) for named in book.config.Assignments.get("due", {})}
-    for named in sorted(dated - known):
-        if hint := did_you_mean(named, known - dated):
-            raise UserError(f"c.Assignments.due: no assignment is called {named}{hint}")
+    due, assignments = due_of(book.config, name), set(folders_in(book.course / "solutions"))
+    dated = {str(dated_assignment) for dated_assignment in book.config.Assignments.get("due", {})}
+    for dated_assignment in sorted(dated - assignments):
+        if hint := did_you_mean(dated_assignment, assignments - dated):
+            raise UserError(f"c.Assignments.due: no assignment is called {dated_assignment}{hint}")
     return due
 
 

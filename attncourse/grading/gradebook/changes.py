@@ -35,10 +35,10 @@ def follow_changes(gradebook: "Gradebook", course: Path, name: str, cells: list[
     )
     gone, notes = [], []
     for kind, existing, belongs in kinds:
-        wanted = {c.metadata.nbgrader["grade_id"]: c for c in cells if belongs(c)}
-        gone += [cell for cell in existing if cell.name not in wanted]
-        for grade_id in wanted.keys() - {cell.name for cell in existing}:
-            add_recorded_cell(gradebook, notebook, kind, wanted[grade_id])
+        new_cells = {c.metadata.nbgrader["grade_id"]: c for c in cells if belongs(c)}
+        gone += [cell for cell in existing if cell.name not in new_cells]
+        for grade_id in new_cells.keys() - {cell.name for cell in existing}:
+            add_recorded_cell(gradebook, notebook, kind, new_cells[grade_id])
     if rows := [row for cell in gone for row in entered_by_people(cell)]:
         place = append_rows(course / "reports" / name / REMOVED_CELLS_FILE, rows)
         notes.append(f"what a person has entered for cells that are gone is in {place}")
@@ -88,5 +88,5 @@ def scores_above_points(notebook: Any, cells: list[Any]) -> Iterator[str]:
         points = float(now.get(cell.name) or 0)
         above = [g.student.id for g in cell.grades if (g.manual_score or 0) > points]
         if cell.name in now and above:
-            who, most = ", ".join(map(one_line, above)), count(points, "point")
-            yield f"{cell.name}: the score a person gave is above its {most}: {who}"
+            students, most = ", ".join(map(one_line, above)), count(points, "point")
+            yield f"{cell.name}: the score a person gave is above its {most}: {students}"

@@ -36,17 +36,17 @@ class CourseGradebook:
 
     @property
     def course_id(self) -> str:
-        """The id by which nbgrader knows the course."""
+        """Return the id by which nbgrader knows the course."""
         return str(self.config.CourseDirectory.get("course_id", COURSE_ID))
 
     @property
     def address(self) -> str:
-        """The database's address with its password: never to be shown."""
+        """Return the database's address with its password: never to be shown."""
         return self.url.render_as_string(hide_password=False)
 
     @property
     def file(self) -> Path | None:
-        """The file of an SQLite gradebook; None for another database."""
+        """Return the file of an SQLite gradebook; None for another database."""
         path = self.url.database if self.url.get_backend_name() == "sqlite" else None
         return Path(path) if path else None
 
@@ -73,9 +73,9 @@ def find_gradebook(course: Path, db: str | None = None) -> CourseGradebook:
     from sqlalchemy.exc import ArgumentError
 
     config = read_settings(course)
-    named = db or os.environ.get(URL_VARIABLE) or str(config.CourseDirectory.get("db_url", ""))
+    address = db or os.environ.get(URL_VARIABLE) or str(config.CourseDirectory.get("db_url", ""))
     try:
-        url = make_url(named or f"sqlite:///{(course / 'gradebook.db').resolve()}")
+        url = make_url(address or f"sqlite:///{(course / 'gradebook.db').resolve()}")
         kind = url.get_backend_name()
     except (ArgumentError, ValueError):  # a port that is no number, say
         raise UserError(
@@ -151,30 +151,30 @@ def make_sqlite_file(book: CourseGradebook) -> None:
 
     if book.file is None or book.file.exists():
         return
-    made = book.file.with_name(f".{book.file.name}.new")
-    address = sqlite_address(made)
-    file = locked_file(made)  # another process may be about to make it as well
+    new_file = book.file.with_name(f".{book.file.name}.new")
+    address = sqlite_address(new_file)
+    file = locked_file(new_file)  # another process may be about to make it as well
     try:
         if not book.file.exists():
             os.ftruncate(file, 0)  # what a killed run has left
             with closing(Gradebook(address, book.course_id)):
                 pass
-            move_if_free(made, book.file)
+            move_if_free(new_file, book.file)
     finally:
-        made.unlink(missing_ok=True)
+        new_file.unlink(missing_ok=True)
         os.close(file)
 
 
-def move_if_free(made: Path, place: Path) -> None:
-    """Move a file to a place, unless there is one already."""
+def move_if_free(file: Path, place: Path) -> None:
+    """Move a file to a place; raise ``FileExistsError`` if there is a file already."""
     try:
-        os.link(made, place)  # refuses, where another program was quicker
+        os.link(file, place)  # refuses, where another program was quicker
     except FileExistsError:
         raise
     except OSError:  # a file system without a second name for a file: a stick, a network's drive
         if place.exists():
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(place)) from None
-        os.rename(made, place)
+        os.rename(file, place)
 
 
 def has_assignment(book: CourseGradebook, name: str) -> bool:

@@ -31,12 +31,12 @@ class Person:
 
     @property
     def name(self) -> str:
-        """Last and first name with a comma between, as far as they are known."""
+        """Return last and first name with a comma between, as far as they are known."""
         return ", ".join(part for part in (self.last_name, self.first_name) if part)
 
     @property
     def full_name(self) -> str:
-        """First and last name, as far as they are known, or else the id."""
+        """Return first and last name, as far as they are known, or else the id."""
         return " ".join(part for part in (self.first_name, self.last_name) if part) or self.id
 
 
@@ -168,12 +168,14 @@ def read_scores(connection: "Connection", assignment_id: str, zone: Zone) -> Ass
     labels = {c.id: f"{c.notebook}/{c.name}" if has_several_notebooks else c.name for c in cells}
     submissions = {}
     for hand_in in read_hand_ins(connection, assignment_id):
-        due, more = hand_in.due, hand_in.extension
-        longer = time_between(due, due + more, zone) if due and more else more or NO_TIME
+        due, extension = hand_in.due, hand_in.extension
+        longer = (
+            time_between(due, due + extension, zone) if due and extension else extension or NO_TIME
+        )
         submissions[hand_in.student] = SubmissionScores(
             timestamp=moment_in_tables(zone, hand_in.timestamp) if hand_in.timestamp else "",
             penalty=hand_in.penalty,
-            late=seconds_late(hand_in.timestamp, due, more, zone),
+            late=seconds_late(hand_in.timestamp, due, extension, zone),
             extension=longer / DAY,
         )
     grades = [row for row in read_grades(connection, assignment_id) if row[1] in labels]

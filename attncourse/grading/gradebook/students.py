@@ -47,11 +47,11 @@ def student_records(book: CourseGradebook, student: str) -> str:
         if not connection.execute(query).scalar_one():
             return ""
         numbers = {
-            what: connection.execute(query).scalar_one()
-            for what, query in count_queries(student).items()
+            noun: connection.execute(query).scalar_one()
+            for noun, query in count_queries(student).items()
         }
     scores = numbers.pop("score by a person")
-    parts = [count(number, what) for what, number in numbers.items()]
+    parts = [count(number, noun) for noun, number in numbers.items()]
     return f"the student, {', '.join(parts)}, {count(scores, 'score')} by a person"
 
 

@@ -36,18 +36,18 @@ def grant_extension(book: CourseGradebook, student: str, name: str, days: float)
     require_student(book, student)
     with one_process_at_a_time(book.course / EXTENSIONS_FILE):
         extensions = read_extensions(book.course)
-        more = extensions.pop((student, name), NO_EXTENSION)._replace(granted=days)
-        extensions |= {(student, name): more} if any(more) else {}
+        extension = extensions.pop((student, name), NO_EXTENSION)._replace(granted=days)
+        extensions |= {(student, name): extension} if any(extension) else {}
         write_extensions(book.course, extensions)
     zone = zone_of(book.config)
     with open_gradebook(book) as gradebook:
-        entered = enter_extension(gradebook, student, name, more, zone)
-    named = due_in_settings(book, name)  # which counts from the next grading on
-    return named + more.length(named, zone) if named else entered
+        entered = enter_extension(gradebook, student, name, extension, zone)
+    due = due_in_settings(book, name)  # which counts from the next grading on
+    return due + extension.length(due, zone) if due else entered
 
 
 def enter_extension(
-    gradebook: "Gradebook", student: str, name: str, more: ExtensionDays, zone: Zone
+    gradebook: "Gradebook", student: str, name: str, extension: ExtensionDays, zone: Zone
 ) -> datetime | None:
     """Enter an extension with a submission, if there is one; return when the work is due then."""
     from nbgrader.api import MissingEntry
@@ -56,7 +56,7 @@ def enter_extension(
         due = gradebook.find_assignment(name).duedate
     except MissingEntry:
         return None
-    length = more.length(due, zone) if any(more) else None
+    length = extension.length(due, zone) if any(extension) else None
     with suppress(MissingEntry):
         submission = gradebook.find_submission(name, student)
         if submission.extension != length:
@@ -68,16 +68,16 @@ def enter_extension(
 def require_student(book: CourseGradebook, student: str) -> None:
     """Raise ``UserError`` for an id that neither the gradebook nor a folder has."""
     folder, names = book.course / "submitted", NameIndex()
-    known = {path.name for path in folder.glob("[!.]*") if path.is_dir()}
+    folders = {path.name for path in folder.glob("[!.]*") if path.is_dir()}
     with open_gradebook(book) as gradebook:
         for person in gradebook.students:
-            known.add(person.id)
+            folders.add(person.id)
             called = f"{person.first_name or ''} {person.last_name or ''}".strip()
             for name in (called, person.last_name or "", person.email or ""):
                 names.add(person.id, name)
-    if student not in known:
+    if student not in folders:
         called = " or ".join(sorted(names.people_called(student)))
-        hint = f"; did you mean {called}?" if called else did_you_mean(student, known)
+        hint = f"; did you mean {called}?" if called else did_you_mean(student, folders)
         raise UserError(f"no student is called {student}, in the gradebook or in {folder}{hint}")
 
 
@@ -92,7 +92,7 @@ def enter_hand_in(
     name: str,
     *,
     when: datetime | None,
-    more: ExtensionDays | None,
+    extension: ExtensionDays | None,
     zone: Zone,
 ) -> None:
     """Enter when a student handed in, and an extension; None for what is not known.
@@ -102,8 +102,8 @@ def enter_hand_in(
     from nbgrader.api import Gradebook, MissingEntry
 
     with Gradebook(address, course_id) as gradebook:
-        if more is not None:
-            enter_extension(gradebook, student, name, more, zone)
+        if extension is not None:
+            enter_extension(gradebook, student, name, extension, zone)
         if when is not None:
             with suppress(MissingEntry):
                 submission: Any = gradebook.find_submission(name, student)

@@ -137,25 +137,25 @@ def save_batch(
     """
     from nbgrader.api import Student
 
-    named = [result for result in results if result.submission.named]
+    with_names = [result for result in results if result.submission.named]
     with open_gradebook(book) as gradebook:
         db: Any = gradebook.db  # a scoped session, which does what a session does
         assignment = gradebook.find_assignment(name)
         notebooks = [notebook_cells(notebook, name) for notebook in assignment.notebooks]
         students = BatchRows(db, Student, ("id",))
-        students.read([result.submission.student for result in named])
-        for result in named:
+        students.read([result.submission.student for result in with_names])
+        for result in with_names:
             students.put({"id": result.submission.student})
         students.write()
         zone = zone_of(book.config)
         extensions = read_extensions(book.course).items()
         due = assignment.duedate
         extended = {
-            student: more.length(due, zone)
-            for (student, assignment_name), more in extensions
+            student: extension.length(due, zone)
+            for (student, assignment_name), extension in extensions
             if assignment_name == name
         }
-        entries = enter_submissions(db, assignment.id, named, extended, zone)
+        entries = enter_submissions(db, assignment.id, with_names, extended, zone)
         for cells_of_notebook in notebooks:
             enter_notebook(db, cells_of_notebook, entries, due, penalty)
         db.commit()
@@ -193,8 +193,8 @@ def enter_submissions(
             continue
         if stamp := result.submission.timestamp:  # else what was known before holds, as in nbgrader
             row["timestamp"] = time_in_stamp(stamp, zone)
-        more = extended.get(result.submission.student)
-        owner = rows.put(row | ({} if more is None else {"extension": more}))
+        extension = extended.get(result.submission.student)
+        owner = rows.put(row | ({} if extension is None else {"extension": extension}))
         entries.append(GradebookEntry(owner, result, untouched_answers(result.notebook)))
     rows.write()
     return entries
@@ -228,8 +228,8 @@ def enter_notebook(
         total = enter_points(grades, notebook, entry, submitted_row["id"])
         enter_comments(comments, notebook, entry, submitted_row["id"])
         if notebook.graded:
-            stamp, more = entry.owner["timestamp"], entry.owner["extension"]
-            late = seconds_late(stamp, due, more, penalty.zone)
+            stamp, extension = entry.owner["timestamp"], entry.owner["extension"]
+            late = seconds_late(stamp, due, extension, penalty.zone)
             off = penalty(entry.result.submission.student, total, late)
             key = {"notebook_id": notebook.id, "assignment_id": entry.owner["id"]}
             submitted.put(key | {"late_submission_penalty": off})

@@ -55,7 +55,7 @@ class Jail:
 
     @property
     def layers(self) -> list[Layer]:
-        """The layers built so far."""
+        """Return the layers built so far."""
         return list(self._layers.values())
 
     @contextmanager
@@ -316,17 +316,17 @@ def run_probe() -> list[dict[str, Any]]:
     """
     command = [sys.executable, "-P", "-c", PROBE_PROGRAM, str(Path(__file__).parents[3])]
     try:
-        done = subprocess.run(
+        ended = subprocess.run(
             command, env=lane_environment(), capture_output=True, text=True, timeout=PROBE_SECONDS
         )
     except subprocess.TimeoutExpired:
         raise JailError(f"the probe of the jail did not end in {PROBE_SECONDS} s") from None
-    output_lines = done.stdout.strip().splitlines()
+    output_lines = ended.stdout.strip().splitlines()
     try:
         return json.loads(output_lines[-1])  # the last line: a Python may greet whoever starts it
     except (ValueError, IndexError):
-        words = (done.stderr.strip().splitlines() or output_lines)[-1:]
-        raise JailError(words[0] if words else f"exit status {done.returncode}") from None
+        words = (ended.stderr.strip().splitlines() or output_lines)[-1:]
+        raise JailError(words[0] if words else f"exit status {ended.returncode}") from None
 
 
 def available_layers() -> list[Layer]:

@@ -36,13 +36,13 @@ def restrict_thread(folders: list[str], files: list[str], programs: list[str]) -
     Afterwards it writes below ``folders`` and to ``files`` only, and starts only programs that are
     below ``programs``.
     """
-    known = landlock_version()
+    version = landlock_version()
     handled = HANDLED_RIGHTS & ~sum(
-        right for right, since in RIGHT_SINCE_VERSION.items() if known < since
+        right for right, since in RIGHT_SINCE_VERSION.items() if version < since
     )
-    net, scopes = TCP if known >= 4 else 0, SCOPES if known >= 6 else 0
+    net, scopes = TCP if version >= 4 else 0, SCOPES if version >= 6 else 0
     # The size of the kernel's structure in that version.
-    size = 24 if known >= 6 else 16 if known >= 4 else 8
+    size = 24 if version >= 6 else 16 if version >= 4 else 8
     ruleset = kernel.syscall(
         "landlock_create_ruleset", struct.pack("QQQ", handled, net, scopes), size, 0
     )
@@ -52,7 +52,7 @@ def restrict_thread(folders: list[str], files: list[str], programs: list[str]) -
             allow_below(ruleset, path, right & handled)
     kernel.syscall("landlock_restrict_self", ruleset, 0)
     os.close(ruleset)
-    return known
+    return version
 
 
 def allow_below(ruleset: int, path: str, rights: int) -> None:

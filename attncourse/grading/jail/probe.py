@@ -111,8 +111,8 @@ def probe_worker(jail: Jail, secret: Path, offline: bool, tell: int) -> list[Lay
 def with_layers_not_built(built: list[Layer]) -> list[Layer]:
     """Return all layers; those after the last of ``built``, where building ended, are missing."""
     names, last = [layer.name for layer in built], built[-1].name
-    rest = [name for name in layers.PROTECTS if name not in names]
-    return built + [layers.missing_layer(name, f"needs {last}", f"see {last}") for name in rest]
+    missing = [name for name in layers.PROTECTS if name not in names]
+    return built + [layers.missing_layer(name, f"needs {last}", f"see {last}") for name in missing]
 
 
 def is_refused(act: Callable[[], object], kind: type[BaseException] = OSError) -> bool:

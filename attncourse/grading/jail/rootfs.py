@@ -15,11 +15,11 @@ from attncourse.grading.jail import kernel
 from attncourse.grading.jail.kernel import NO_DEVICES, NO_EXEC, NO_SUID, READ_ONLY
 
 
-def free_name(wanted: str) -> str:
-    """Return a path at the machine's root that does not exist, ``wanted`` if that is free."""
-    while os.path.lexists(wanted):
-        wanted += "_"
-    return wanted
+def free_name(path: str) -> str:
+    """Return ``path``, with as many "_" behind it as it takes for a path that does not exist."""
+    while os.path.lexists(path):
+        path += "_"
+    return path
 
 
 COURSE, WORK = map(free_name, ("/course", "/submission"))
@@ -124,7 +124,7 @@ class Root:
         self.places = mount_places((*system, *folders))
         self.links = {name: os.readlink(name) for name in system if os.path.islink(name)}
         for name, real in zip(folders, real_folders, strict=True):
-            if not any(is_within(name, other) for other in (*self.places.values(), *self.links)):
+            if not any(is_within(name, place) for place in (*self.places.values(), *self.links)):
                 self.links[name] = self.place(real)
         self.covered = {
             self.place(part)
@@ -163,9 +163,8 @@ class Root:
         kernel.call("umount2", b".", kernel.DETACH)
         os.chdir("/")
         root = os.open("/", os.O_PATH | os.O_CLOEXEC)
-        kernel.set_mount_flags(
-            root, DATA_MOUNT_FLAGS | NO_EXEC
-        )  # only now: up to here it was written to
+        # Read-only only now: up to here the root was written to.
+        kernel.set_mount_flags(root, DATA_MOUNT_FLAGS | NO_EXEC)
         os.close(root)
 
     def clone_mounts(self) -> dict[str, int]:

@@ -69,7 +69,7 @@ class FollowOn:
 
     @property
     def note(self) -> str:
-        """The remark on this answer that its student reads; "" where the verdict says all."""
+        """Return the remark on this answer for its student; "" where the verdict says all."""
         if self.right:
             return f"{self.name} is right{right_given_words(self.replaced)}"
         if not self.released:
@@ -173,11 +173,11 @@ def wrong_answers_called(
     name: str, wrong: list[str], steps: Sequence[Step], assignment: Assignment
 ) -> tuple[str, ...]:
     """Return the wrong answers to earlier exercises that an answer calls, directly or not."""
-    ours, earlier = our_answers(assignment), wrong[: wrong.index(name)]
+    our_sources, earlier = our_answers(assignment), wrong[: wrong.index(name)]
     # An earlier answer may be wrong as well: what ours reads stands for what it reads.
-    instead = {earlier_name: names_loaded(ours[earlier_name]) for earlier_name in earlier}
-    seen = names_reached([name], names_touched_by_cells(steps), instead)
-    return tuple(earlier_name for earlier_name in earlier if earlier_name in seen)
+    instead = {earlier_name: names_loaded(our_sources[earlier_name]) for earlier_name in earlier}
+    reached = names_reached([name], names_touched_by_cells(steps), instead)
+    return tuple(earlier_name for earlier_name in earlier if earlier_name in reached)
 
 
 def steps_with_ours(
@@ -210,9 +210,10 @@ def answer_place(name: str, steps: Sequence[Step]) -> int:
     Where no cell has the exercise's name any more, it is the last cell that binds that name.
     """
     cell_steps = [(n, step) for n, step in enumerate(steps) if step.kind == "cell"]
-    named = [n for n, step in cell_steps if step.name == f"cell {name}"]
+    named_steps = [n for n, step in cell_steps if step.name == f"cell {name}"]
     return max(
-        named or [n for n, s in cell_steps if name in names_touched(s.source).changes], default=-1
+        named_steps or [n for n, s in cell_steps if name in names_touched(s.source).changes],
+        default=-1,
     )
 
 
@@ -221,11 +222,14 @@ def cell_with_our_answer(name: str, assignment: Assignment) -> str:
 
     It is empty where what adapts ours to a variant cannot be sent to another process (``as_data``).
     """
-    ours = our_answers(assignment)
+    our_sources = our_answers(assignment)
     variants = variants_asked(cell.source for cell in assignment.cells if cell.code)
     if not variants:
-        return ours[name]
-    upto, defines = list(ours).index(name) + 1, sorted(names_touched(ours[name]).changes)
+        return our_sources[name]
+    upto, defines = (
+        list(our_sources).index(name) + 1,
+        sorted(names_touched(our_sources[name]).changes),
+    )
     adapters = {
         exercise: adapter_as_data(variant.adapters[exercise], find_exercise(target))
         for target, chosen in variants.items()
@@ -235,7 +239,7 @@ def cell_with_our_answer(name: str, assignment: Assignment) -> str:
     if not all(adapters[exercise] for exercise in defines if exercise in adapters):
         return ""
     return AMONG_OURS.format(
-        sources=list(ours.values())[:upto],
+        sources=list(our_sources.values())[:upto],
         rewriting=inspect.getsource(rewriting),
         rewrite=rewriting.rewrite_from_data.__name__,
         defines=defines,

@@ -40,16 +40,16 @@ def is_theirs(value: Any) -> bool:
     return hasattr(type(value), "attncourse_handle")
 
 
-def is_their_side_empty(first: tuple | None, second: tuple | None, theirs: str) -> bool:
+def is_their_side_empty(first: tuple | None, second: tuple | None, side: str) -> bool:
     """True if the submission's side of a comparison, by its shape, has no entries.
 
-    ``theirs`` says which side that is; where both are or nobody knows, one empty side is enough.
+    ``side`` says which one that is; where both are or nobody knows, one empty side is enough.
     """
-    sides = {"first": (first,), "second": (second,)}.get(theirs, (first, second))
+    sides = {"first": (first,), "second": (second,)}.get(side, (first, second))
     return any(0 in (shape or ()) for shape in sides)
 
 
-def require_all_comparable(a: Any, b: Any, theirs: str, gave_empty: bool) -> None:
+def require_all_comparable(a: Any, b: Any, side: str, gave_empty: bool) -> None:
     """Call ``require_comparable`` for two values and, in lists and dicts, for each pair in them."""
     first, second = compared_shapes(a, b)
     pairs: list[tuple[Any, Any]] = []
@@ -57,18 +57,18 @@ def require_all_comparable(a: Any, b: Any, theirs: str, gave_empty: bool) -> Non
         pairs = [(a[key], b[key]) for key in a.keys() & b.keys()]
     elif None in (first, second) and isinstance(a, LISTS) and isinstance(b, LISTS):
         pairs = list(zip(a, b, strict=False))
-    for left, right in pairs:
-        require_all_comparable(left, right, theirs, gave_empty)
-    require_comparable(first, second, theirs, True, gave_empty)
+    for first_part, second_part in pairs:
+        require_all_comparable(first_part, second_part, side, gave_empty)
+    require_comparable(first, second, side, True, gave_empty)
 
 
 def require_comparable(
-    first: tuple | None, second: tuple | None, theirs: str, whole: bool, gave_empty: bool
+    first: tuple | None, second: tuple | None, side: str, all_entries: bool, gave_empty: bool
 ) -> None:
     """Raise ``AssertionError``, in words, where two shapes make no meaningful comparison.
 
-    ``theirs`` is the side that is the submission's: "first", "second", "both", or "either" where
-    that is not known. With ``whole``, all entries are to agree, so the submission's may not be
+    ``side`` is the one that is the submission's: "first", "second", "both", or "either" where
+    that is not known. With ``all_entries``, all are to agree, so the submission's may not be
     repeated to fit; without it only emptiness matters. ``gave_empty`` says that the test handed
     over something empty, and so may get something empty. A shape of None is none that is compared
     here.
@@ -80,14 +80,16 @@ def require_comparable(
     except ValueError:
         return  # the comparison itself says so
     if entries == 0:
-        expected = first == second and theirs != "both"
+        expected = first == second and side != "both"
         if expected or (gave_empty and (first == second or () in (first, second))):
             return
         raise AssertionError(f"shapes {first} and {second}: there is nothing to compare")
-    if whole and theirs in ("first", "second"):
-        got, wanted = (first, second) if theirs == "first" else (second, first)
-        if math.prod(got) != entries:
-            raise AssertionError(f"got {shape_in_words(got)}, expected shape {wanted}")
+    if all_entries and side in ("first", "second"):
+        submitted, expected_shape = (first, second) if side == "first" else (second, first)
+        if math.prod(submitted) != entries:
+            raise AssertionError(
+                f"got {shape_in_words(submitted)}, expected shape {expected_shape}"
+            )
 
 
 def shape_in_words(shape: tuple) -> str:

@@ -51,19 +51,19 @@ def compile_cell(
     takes from the submission; ``file`` is what tracebacks call it.
     """
     tree = ast.parse(source)
-    theirs = names_from_submission(tree, students)
+    submission_names = names_from_submission(tree, students)
     last = tree.body[-1] if tree.body else None
     if not isinstance(last, ast.Expr):
-        return compile(guarded_tree(tree, theirs), file, "exec", dont_inherit=True), None
+        return compile(guarded_tree(tree, submission_names), file, "exec", dont_inherit=True), None
     tree.body.pop()
-    body = compile(guarded_tree(tree, theirs), file, "exec", dont_inherit=True)
-    value = guarded_tree(ast.Expression(last.value), theirs)
+    body = compile(guarded_tree(tree, submission_names), file, "exec", dont_inherit=True)
+    value = guarded_tree(ast.Expression(last.value), submission_names)
     return body, compile(value, file, "eval", dont_inherit=True)
 
 
-def guarded_tree(tree: TreeT, theirs: Set[str]) -> TreeT:
-    """Return a test's tree with guards around what concerns the names in ``theirs``."""
-    return ast.fix_missing_locations(Guarded(theirs).visit(tree))
+def guarded_tree(tree: TreeT, submission_names: Set[str]) -> TreeT:
+    """Return a test's tree with guards around all that concerns the ``submission_names``."""
+    return ast.fix_missing_locations(Guarded(submission_names).visit(tree))
 
 
 def guard_functions(gave_empty: Callable[[], bool]) -> dict[str, Callable]:
@@ -73,17 +73,21 @@ def guard_functions(gave_empty: Callable[[], bool]) -> dict[str, Callable]:
     something empty.
     """
 
-    def compare_guarded(what: Any, a: Any, b: Any, theirs: str) -> Callable:
+    def compare_guarded(comparison: Any, a: Any, b: Any, side: str) -> Callable:
         """Return the comparison of two values, to be called with its options; refuse vacuous ones.
 
-        ``what`` is a function, or the name of a method of ``a``.
+        ``comparison`` is a function, or the name of a method of ``a``.
         """
-        if not may_compare_objects(what, a, b):
+        if not may_compare_objects(comparison, a, b):
             comparing.require_values(a, b)
-        comparing.require_all_comparable(a, b, theirs, gave_empty())
-        return partial(what, a, b) if callable(what) else partial(getattr(a, what), b)
+        comparing.require_all_comparable(a, b, side, gave_empty())
+        return (
+            partial(comparison, a, b)
+            if callable(comparison)
+            else partial(getattr(a, comparison), b)
+        )
 
-    def operate_guarded(name: str, a: Any, b: Any, theirs: str, whole: bool) -> Any:
+    def operate_guarded(name: str, a: Any, b: Any, side: str, all_entries: bool) -> Any:
         """Return what an operator gives; refuse one that compares arrays of unlike shapes.
 
         ``name`` is that of ``operator``'s function. Lists are compared as a whole by Python itself.
@@ -92,11 +96,11 @@ def guard_functions(gave_empty: Callable[[], bool]) -> dict[str, Callable]:
             comparing.require_values(a, b)
             first, second = comparing.compared_shapes(a, b)
             if name.removeprefix("i") not in ARITHMETIC:
-                comparing.require_comparable(first, second, theirs, whole, gave_empty())
+                comparing.require_comparable(first, second, side, all_entries, gave_empty())
             elif (first and second) or (
-                whole and comparing.is_their_side_empty(first, second, theirs)
+                all_entries and comparing.is_their_side_empty(first, second, side)
             ):
-                comparing.require_comparable(first, second, theirs, False, gave_empty())
+                comparing.require_comparable(first, second, side, False, gave_empty())
         return getattr(operator, name)(a, b)
 
     def ask_in_place(function: Any) -> Any:
@@ -106,18 +110,17 @@ def guard_functions(gave_empty: Callable[[], bool]) -> dict[str, Callable]:
     return {COMPARED: compare_guarded, OPERATED: operate_guarded, ASKED: ask_in_place}
 
 
-def may_compare_objects(what: Any, a: Any, b: Any) -> bool:
+def may_compare_objects(comparison: Any, a: Any, b: Any) -> bool:
     """True if a comparison may be given objects of the submission's, and not values alone.
 
     So it is with a function of the submission's own, and with one that the test defines, whose
     parts are guarded. With a method, or ``assert_equal``, both sides have to be such objects: a
     test may be about that.
     """
-    if isinstance(what, str) or getattr(what, "__name__", "") == "assert_equal":
-        return bool(
-            comparing.objects_in(a) and comparing.objects_in(b)
-        )  # two of a class that the test is about
-    return comparing.is_theirs(what) or COMPARED in getattr(what, "__globals__", ())
+    if isinstance(comparison, str) or getattr(comparison, "__name__", "") == "assert_equal":
+        # Two objects, of a class that the test is about.
+        return bool(comparing.objects_in(a) and comparing.objects_in(b))
+    return comparing.is_theirs(comparison) or COMPARED in getattr(comparison, "__globals__", ())
 
 
 # --- what the source says -------------------------------------------------------------------------
@@ -175,16 +178,16 @@ def names_read_in(tree: ast.AST) -> KeysView[str]:
 
 
 class Guarded(ast.NodeTransformer):
-    """Puts guards into a test's tree. ``theirs`` are the names that hold the submission's values.
+    """Puts guards into a test's tree; ``submission_names`` hold the submission's values.
 
     Parameters of the test's own functions may hold the submission's values or the test's: these
     names are ``anybodys`` inside of them.
     """
 
-    def __init__(self, theirs: Set[str]):
-        self.theirs = theirs
+    def __init__(self, submission_names: Set[str]):
+        self.submission_names = submission_names
         self.anybodys: set[str] = set()
-        self.whole: set[int] = set()  # comparisons that are to hold for all entries
+        self.all_entry_comparisons: set[int] = set()  # comparisons that are to hold for all entries
 
     def visit_function(self, node: Any) -> Any:
         """Visit a function or lambda of the test's own, with its parameters among ``anybodys``."""
@@ -205,7 +208,7 @@ class Guarded(ast.NodeTransformer):
         names = names_read_in(first), names_read_in(second)
         if any(names_of_side & self.anybodys for names_of_side in names):
             return "either"
-        sides = [bool(names_of_side & self.theirs) for names_of_side in names]
+        sides = [bool(names_of_side & self.submission_names) for names_of_side in names]
         if all(sides):
             return "both"
         return ("first" if sides[0] else "second") if any(sides) else ""
@@ -221,7 +224,7 @@ class Guarded(ast.NodeTransformer):
         A worker gets copies of its arguments; only such a call changes the test's own as well.
         """
         call = isinstance(value, ast.Call) and bool(
-            names_read_in(value.func) & (self.theirs | self.anybodys)
+            names_read_in(value.func) & (self.submission_names | self.anybodys)
         )
         value = self.visit(value)
         if call and isinstance(value, ast.Call):
@@ -241,64 +244,72 @@ class Guarded(ast.NodeTransformer):
         if nothing and isinstance(op, ast.Is | ast.Eq):
             node.left = self.guard_call(node.left)
             return node
-        theirs = self.submission_side(node.left, right)
-        whole = id(node) in self.whole
+        side = self.submission_side(node.left, right)
+        all_entries = id(node) in self.all_entry_comparisons
         self.generic_visit(node)
-        if type(op) not in OPERATORS or not theirs:
+        if type(op) not in OPERATORS or not side:
             return node
-        return operator_guard(OPERATORS[type(op)], node.left, node.comparators[0], theirs, whole)
+        return operator_guard(
+            OPERATORS[type(op)], node.left, node.comparators[0], side, all_entries
+        )
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         """Put a guard into arithmetic with a value of the submission's."""
-        theirs = self.submission_side(node.left, node.right)
+        side = self.submission_side(node.left, node.right)
         self.generic_visit(node)
-        if type(node.op) not in OPERATORS or not theirs:
+        if type(node.op) not in OPERATORS or not side:
             return node
-        whole = is_difference(node.op, node.left, node.right)
-        return operator_guard(OPERATORS[type(node.op)], node.left, node.right, theirs, whole)
+        all_entries = is_difference(node.op, node.left, node.right)
+        return operator_guard(OPERATORS[type(node.op)], node.left, node.right, side, all_entries)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
         """Rewrite ``out -= x`` as ``out = isub(out, x)``, which a guard can stand in."""
         if not isinstance(node.target, ast.Name) or type(node.op) not in OPERATORS:
             return self.generic_visit(node)
         before = ast.Name(node.target.id, ast.Load())
-        theirs = self.submission_side(before, node.value)
+        side = self.submission_side(before, node.value)
         self.generic_visit(node)
-        if not theirs:
+        if not side:
             return node
-        whole = is_difference(node.op, before, node.value)
+        all_entries = is_difference(node.op, before, node.value)
         name = f"i{OPERATORS[type(node.op)]}"
-        value = operator_guard(name, before, node.value, theirs, whole)
+        value = operator_guard(name, before, node.value, side, all_entries)
         return ast.copy_location(ast.Assign([node.target], value), node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """Put a guard into a call of a comparing function, such as ``np.allclose(a, b)``."""
         name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-        if name == "all":
+        if name == "all":  # of all(a == b), np.all(a == b) or (a == b).all()
             wholes = [*node.args[:1], getattr(node.func, "value", None)]
             compared = (part for part in wholes if isinstance(part, ast.Compare))
-            self.whole |= {id(part) for part in compared if isinstance(part.ops[0], ast.Eq)}
+            self.all_entry_comparisons |= {
+                id(part) for part in compared if isinstance(part.ops[0], ast.Eq)
+            }
         if name not in COMPARISONS:
             return self.generic_visit(node)
         words = {word.arg: word for word in node.keywords}
-        named = next((pair for pair in OPERANDS if set(pair) <= words.keys()), ())
+        keyword_pair = next((pair for pair in OPERANDS if set(pair) <= words.keys()), ())
         if any(isinstance(value, ast.Starred) for value in node.args[:2]):
             return self.generic_visit(node)
         if len(node.args) >= 2:
-            what, pair, rest = node.func, node.args[:2], node.args[2:]
-        elif named:
-            what, pair, rest = node.func, [words.pop(word).value for word in named], node.args
+            comparison, pair, rest = node.func, node.args[:2], node.args[2:]
+        elif keyword_pair:
+            comparison, pair, rest = (
+                node.func,
+                [words.pop(word).value for word in keyword_pair],
+                node.args,
+            )
         elif len(node.args) == 1 and isinstance(node.func, ast.Attribute):
-            what, pair, rest = ast.Constant(name), [node.func.value, node.args[0]], []
+            comparison, pair, rest = ast.Constant(name), [node.func.value, node.args[0]], []
         else:
             return self.generic_visit(node)
-        theirs = self.submission_side(*pair)
-        if not theirs:
+        side = self.submission_side(*pair)
+        if not side:
             return self.generic_visit(node)
-        pair = [self.visit(side) for side in pair]
-        made = call_by_name(COMPARED, self.visit(what), *pair, ast.Constant(theirs))
+        pair = [self.visit(operand) for operand in pair]
+        guarded_call = call_by_name(COMPARED, self.visit(comparison), *pair, ast.Constant(side))
         rest = [self.visit(value) for value in rest]
-        return ast.Call(made, rest, [self.visit(word) for word in words.values()])
+        return ast.Call(guarded_call, rest, [self.visit(word) for word in words.values()])
 
 
 def is_difference(op: ast.operator, *operands: ast.AST) -> bool:
@@ -312,11 +323,11 @@ def is_difference(op: ast.operator, *operands: ast.AST) -> bool:
 
 
 def operator_guard(
-    name: str, left: ast.expr, right: ast.expr, theirs: str, whole: bool
+    name: str, left: ast.expr, right: ast.expr, side: str, all_entries: bool
 ) -> ast.Call:
     """Return the tree of a call of ``operate_guarded`` for an operator with these operands."""
     return call_by_name(
-        OPERATED, ast.Constant(name), left, right, *map(ast.Constant, (theirs, whole))
+        OPERATED, ast.Constant(name), left, right, *map(ast.Constant, (side, all_entries))
     )
 
 

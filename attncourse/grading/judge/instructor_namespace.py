@@ -96,12 +96,12 @@ class InstructorNamespace:
             )
         return self.students_names_of[key]
 
-    def missing_given_cells(self, grade_id: str, done: set[int]) -> list[str]:
+    def missing_given_cells(self, grade_id: str, cells_run: set[int]) -> list[str]:
         """Return the sources of given cells that a test needs and that have not run, in order.
 
-        ``done`` has the numbers of those that have run; the new ones are added to it.
+        ``cells_run`` has the numbers of those that have run; the new ones are added to it.
         """
-        wanted: set[int] = set()
+        needed: set[int] = set()
         todo = [
             (self.place[grade_id], name)
             for name in names_loaded(self.sources[self.place[grade_id]])
@@ -109,11 +109,15 @@ class InstructorNamespace:
         while todo:
             before, name = todo.pop()
             place = self.binding_cell(name, before)
-            if place is not None and self.kinds[place] == "given" and place not in wanted | done:
-                wanted.add(place)
+            if (
+                place is not None
+                and self.kinds[place] == "given"
+                and place not in needed | cells_run
+            ):
+                needed.add(place)
                 todo += [(place, inner_name) for inner_name in names_loaded(self.sources[place])]
-        done |= wanted
-        return [self.sources[i] for i in sorted(wanted)]
+        cells_run |= needed
+        return [self.sources[i] for i in sorted(needed)]
 
 
 def forbidden_by_answer(sources: list[str]) -> dict[str, tuple[str, ...]]:

@@ -68,10 +68,10 @@ def grade_submission(
         report = report_from_json(answer["report"])
         if not answer["undone"]:
             break
-        rest = limits_of_second_run(limits, report.limits["submission"])
-        if rest is None:
+        limits_left = limits_of_second_run(limits, report.limits["submission"])
+        if limits_left is None:
             break
-        request |= {"first": answer["undone"], "limits": asdict(rest)}
+        request |= {"first": answer["undone"], "limits": asdict(limits_left)}
     if report is not None:
         return report
     if not lane.work_began:
@@ -177,8 +177,8 @@ def libraries_imported(assignment: Assignment) -> tuple[str, ...]:
                 modules |= dict.fromkeys(alias.name for alias in node.names)
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 modules[node.module] = None
-    ours = {*sys.stdlib_module_names, "attncourse", "IPython"}
-    return tuple(name for name in modules if name.split(".")[0] not in ours)
+    not_listed = {*sys.stdlib_module_names, "attncourse", "IPython"}
+    return tuple(name for name in modules if name.split(".")[0] not in not_listed)
 
 
 @lru_cache(maxsize=8)

@@ -72,22 +72,22 @@ def serve_driver(driver: socket.socket, lifeline: int, order: dict[str, Any]) ->
     send_frame(driver, {"pid": os.getpid()})
     os.mkdir(order["folder"], mode=0o700)
     # Packets, not a stream: each comes whole, with the descriptors that belong to it.
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    lane_end, zygote_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     zygote_pid = os.fork()
     if zygote_pid == 0:
         from attncourse.grading.judge.worker import zygote
 
         driver.close()
         os.close(lifeline)
-        ours.close()
-        zygote.run_zygote(theirs, order)
-    theirs.close()
+        lane_end.close()
+        zygote.run_zygote(zygote_end, order)
+    zygote_end.close()
     ending = (lifeline, zygote_pid, order["folder"])
     threading.Thread(target=end_when_driver_ends, args=ending, daemon=True).start()
     # Only now: it brings the checks, whose answers the zygote must not have had in its memory.
     from attncourse.grading.judge.lane_loop import LaneLoop
 
-    LaneLoop(driver, ours, order).serve()
+    LaneLoop(driver, lane_end, order).serve()
 
 
 def load_libraries(modules: list[str]) -> None:

@@ -153,7 +153,7 @@ class LaneLoop:
         undone = {n: vars(outcome) for n, outcome in findings.outcomes.items()}
         return report, {"outcomes": undone, "cut": sorted(cut)}
 
-    def announce(self, what: str, seconds: float) -> None:
+    def announce(self, task: str, seconds: float) -> None:
         """Tell the driver what begins, how many seconds it may take, and what was earned before it.
 
         The driver ends the lane if it takes longer. A cell that follows at once on another with the
@@ -165,7 +165,7 @@ class LaneLoop:
             or seconds != self.announced_seconds
             or now - self.announced_at > QUIET_SECONDS
         ):
-            send_frame(self.driver, {"begins": what, "seconds": seconds, "earned": self.earned})
+            send_frame(self.driver, {"begins": task, "seconds": seconds, "earned": self.earned})
             self.earned, self.announced_seconds, self.announced_at = {}, seconds, now
 
 
@@ -177,10 +177,12 @@ def limits_met(
     Of the workers' ``uses`` the largest counts.
     """
     used = {name: max((use[name] for use in uses), default=0.0) for name in ("cpu", "memory")}
-    whole = reported_limit(budget.worked(), limits.submission) | {"met": not budget.left()}
+    whole_submission = reported_limit(budget.worked(), limits.submission) | {
+        "met": not budget.left()
+    }
     output = {"limit": limits.output, "used": None, "met": bool(findings.flooded)}
     return {
-        "submission": whole,
+        "submission": whole_submission,
         "call": reported_limit(findings.longest, limits.call),
         "cpu": reported_limit(used["cpu"], limits.cpu),
         "memory": reported_limit(used["memory"], limits.memory),

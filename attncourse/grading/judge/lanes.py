@@ -260,14 +260,14 @@ class Lanes:
         self.expected_libraries = libraries
         self.expected = start_processes(libraries, number)
 
-    def begin_lanes(self, wanted: list[LaneSettings]) -> list[Lane]:
+    def begin_lanes(self, all_settings: list[LaneSettings]) -> list[Lane]:
         """Return a lane for each of these settings, all of which name the same libraries."""
         lanes, self.expected = self.expected, []
-        if self.expected_libraries != wanted[0].libraries or len(lanes) != len(wanted):
+        if self.expected_libraries != all_settings[0].libraries or len(lanes) != len(all_settings):
             for lane in lanes:
                 lane.close()
-            lanes = start_processes(wanted[0].libraries, len(wanted))
-        for lane, settings in zip(lanes, wanted, strict=True):
+            lanes = start_processes(all_settings[0].libraries, len(all_settings))
+        for lane, settings in zip(lanes, all_settings, strict=True):
             lane.send_order(settings, self.cores.pop(0) if self.cores else None)
         return lanes
 
@@ -277,22 +277,26 @@ class Lanes:
         if lane.core is not None:
             self.cores.append(lane.core)
 
-    def start_missing(self, wanted: Sequence[LaneSettings]) -> None:
+    def start_missing(self, all_settings: Sequence[LaneSettings]) -> None:
         """Start a lane for each of these settings for which none waits; do not wait for them.
 
         They load their libraries meanwhile, those with the same ones together.
         """
         with self.lock:
             self.stopped = False
-            self.max_idle = max(self.max_idle, len(wanted))
+            self.max_idle = max(self.max_idle, len(all_settings))
             # Only before the first lanes: those that are there have their cores or none.
             if not self.idle and not self.busy and hasattr(os, "sched_getaffinity"):
                 cores = sorted(os.sched_getaffinity(0))
-                self.cores = cores if len(wanted) >= len(cores) else []
-            lacking = Counter(wanted) - Counter(settings for settings, _ in self.idle)
+                self.cores = cores if len(all_settings) >= len(cores) else []
+            lacking = Counter(all_settings) - Counter(settings for settings, _ in self.idle)
             for libraries in dict.fromkeys(settings.libraries for settings in lacking):
-                alike = [each for each in lacking.elements() if each.libraries == libraries]
-                self.idle += zip(alike, self.begin_lanes(alike), strict=True)
+                with_same_libraries = [
+                    each for each in lacking.elements() if each.libraries == libraries
+                ]
+                self.idle += zip(
+                    with_same_libraries, self.begin_lanes(with_same_libraries), strict=True
+                )
 
     def end_busy(self, lane: Lane) -> None:
         """End a lane that was at work."""

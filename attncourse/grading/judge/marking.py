@@ -39,7 +39,7 @@ def make_report(
     """
     tests = tests_with_reruns(findings, follow_ons, overwritten)
     verdicts = [v for outcome in tests.values() if outcome for v in outcome.verdicts]
-    seen = dict.fromkeys((v["target"], v["mistake"]) for v in verdicts if v["mistake"])
+    mistakes = dict.fromkeys((v["target"], v["mistake"]) for v in verdicts if v["mistake"])
     empty = remarks.unwritten_answers(findings, verdicts)
     cells = {
         grade_id: cell_result(cell, tests.get(grade_id), exercise_of(grade_id) in empty, findings)
@@ -66,10 +66,10 @@ def make_report(
         assignment=assignment.name,
         status="interrupted" if trouble else "graded",
         cells=cells,
-        mistakes=tuple(seen),
+        mistakes=tuple(mistakes),
         notes=(
             *student_notes,
-            *remarks.unexplained_losses(cells, [*student_notes, *trouble], seen),
+            *remarks.unexplained_losses(cells, [*student_notes, *trouble], mistakes),
             *trouble,
         ),
         attention=(

@@ -91,22 +91,22 @@ def verdict_from_row(row: dict[str, Any], rewrite: Callable[[str], str] = str) -
         return {n: rewrite(values[n]) if isinstance(values[n], str) else values[n] for n in names}
 
     name, why = rewrite(row["mistake"]), rewrite(row["explanation"])
-    more: dict[str, Any] = {
+    objects: dict[str, Any] = {
         "criteria": tuple(
             CriterionVerdict(**fields_of_row(CriterionVerdict, c)) for c in row["criteria"]
         ),
         "given": tuple(map(rewrite, row.get("given", ()))),
         "diagnosis": Mistake(name, why) if name else None,
     }
-    return Verdict(**fields_of_row(Verdict, row) | more)
+    return Verdict(**fields_of_row(Verdict, row) | objects)
 
 
 def shortened_value(value: Any, limit: int = MAX_MESSAGE_CHARS) -> Any:
     """Return a submission's text, cut and without control characters; another value as it is."""
     if not isinstance(value, str):
         return value
-    shown = UNSEEN.sub("\N{REPLACEMENT CHARACTER}", value[:limit])
-    return shown + "…" if len(value) > limit else shown
+    visible = UNSEEN.sub("\N{REPLACEMENT CHARACTER}", value[:limit])
+    return visible + "…" if len(value) > limit else visible
 
 
 def error_in_words(error: BaseException) -> str:

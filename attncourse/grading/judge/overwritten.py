@@ -42,7 +42,7 @@ class TakenName:
 
     @property
     def mistake(self) -> Mistake:
-        """The mistake that a verdict names for this."""
+        """Return the mistake that a verdict names for this."""
         return taken_name_mistake(self.name, self.statement, self.place)
 
 
@@ -122,9 +122,11 @@ def steps_with_name_restored(name: str, taken_name: TakenName, steps: Sequence[S
 
     Of the tests only those of the answer ``name`` stay.
     """
-    at = first_test_place(name, steps)
-    later_steps = [s for s in steps[at:] if s.kind != "test" or exercise_of(s.grade_id) == name]
-    cells_before = [s for s in steps[:at] if s.kind != "test"]
+    first_test = first_test_place(name, steps)
+    later_steps = [
+        s for s in steps[first_test:] if s.kind != "test" or exercise_of(s.grade_id) == name
+    ]
+    cells_before = [s for s in steps[:first_test] if s.kind != "test"]
     return [*cells_before, Step(f"cell {name}", taken_name.before), *later_steps]
 
 
@@ -163,9 +165,13 @@ def explained_by_taken_name(
         "worth": mended["earned"] - verdict["earned"],
         "guide": "",
     }
-    whole = verdict_from_row(verdict | reworded)
+    reworded_verdict = verdict_from_row(verdict | reworded)
     head, *lines = verdict["text"].splitlines()
     start = next(
         (n for n, line in enumerate(lines) if line.startswith(CRITERION_MARKS)), len(lines)
     )
-    return verdict | reworded | {"text": "\n".join([head, *whole.cause_lines, *lines[start:]])}
+    return (
+        verdict
+        | reworded
+        | {"text": "\n".join([head, *reworded_verdict.cause_lines, *lines[start:]])}
+    )

@@ -175,10 +175,10 @@ class PlanRunner:
 
     def is_bound_later(self, number: int) -> bool:
         """True if a later cell binds the name that this step missed, or has an ``import *``."""
-        named = UNDEFINED_NAME.search(self.outcomes[number].message)
+        undefined = UNDEFINED_NAME.search(self.outcomes[number].message)
         behind = (self.steps[n].source for n in self.process.cells if n > number)
-        return named is not None and any(
-            named[1] in names_bound(s) or "import *" in s for s in behind
+        return undefined is not None and any(
+            undefined[1] in names_bound(s) or "import *" in s for s in behind
         )
 
     def run_last_minute_tests(self) -> None:
@@ -221,9 +221,9 @@ class PlanRunner:
 
 def run_steps_again(steps: list[Step], means: Means) -> Findings:
     """Run these steps in the time that a submission has left, and return what was found."""
-    rest = Budget(means.budget.left())
-    findings = PlanRunner(steps, replace(means, budget=rest)).run()
-    means.budget.ended_seconds += rest.ended_seconds
+    budget_left = Budget(means.budget.left())
+    findings = PlanRunner(steps, replace(means, budget=budget_left)).run()
+    means.budget.ended_seconds += budget_left.ended_seconds
     return findings
 
 

@@ -26,10 +26,10 @@ def judge_cell(cell: Cell, outcome: StepOutcome | None) -> CellResult:
         failed_at = [v["mistake"] or why_wrong(v) for v in outcome.verdicts if v["failed"]]
         lost = ("" if hidden else "; ".join(failed_at)) or f"{points:g} of {cell.points:g} points"
         return CellResult(points, cell.points, "" if points == cell.points else lost)
-    wanted = f"a number from 0 to {cell.points:g}"
+    expected = f"a number from 0 to {cell.points:g}"
     open_messages = {
-        "number": f"gave {outcome.value}, not {wanted}",
-        "other": f"gave {outcome.message}, not {wanted}",
+        "number": f"gave {outcome.value}, not {expected}",
+        "other": f"gave {outcome.message}, not {expected}",
     }
     hidden_messages = {
         "error": hidden_failure(outcome),
@@ -37,7 +37,7 @@ def judge_cell(cell: Cell, outcome: StepOutcome | None) -> CellResult:
         "lost": "was not run to its end",
     }
     message = (
-        hidden_messages.get(outcome.kind, f"a hidden test gave no {wanted.removeprefix('a ')}")
+        hidden_messages.get(outcome.kind, f"a hidden test gave no {expected.removeprefix('a ')}")
         if hidden
         else open_messages.get(outcome.kind, outcome.message or "failed")
     )
@@ -55,8 +55,8 @@ def points_without_ours(
     if result.points >= with_ours.points:
         return result
     is_right = with_ours.points == with_ours.maximum
-    what = "right" if is_right else score_in_words(with_ours.points, with_ours.maximum)
-    message = f"{what}{right_given_words(replaced)}, which earns nothing more in this course"
+    score = "right" if is_right else score_in_words(with_ours.points, with_ours.maximum)
+    message = f"{score}{right_given_words(replaced)}, which earns nothing more in this course"
     return replace(result, message=message)
 
 
@@ -65,8 +65,8 @@ def hidden_failure(outcome: StepOutcome) -> str:
     sentence, reached = outcome.assertion
     if outcome.error == "AssertionError" and reached:
         return f"a hidden test failed: {sentence}" if sentence else "a hidden test failed"
-    way = ": " if reached else " on the way to: "
-    return f"a hidden test failed ({outcome.error}){way + sentence if sentence else ''}"
+    lead_in = ": " if reached else " on the way to: "
+    return f"a hidden test failed ({outcome.error}){lead_in + sentence if sentence else ''}"
 
 
 def why_wrong(verdict: dict[str, Any]) -> str:

@@ -45,8 +45,8 @@ def bounded_outcome(
     A number that is not whole could hold a text in its digits, and counts only where it is full.
     """
     points = judge_cell(cell, outcome).points
-    whole = outcome.kind == "number" and outcome.verdicts and points == int(points)
-    if points < cell.points and not whole:
+    is_whole_number = outcome.kind == "number" and outcome.verdicts and points == int(points)
+    if points < cell.points and not is_whole_number:
         return None
     rows = before.verdicts if before else []
     verdicts = [bounded_verdict(v, messages_of(v["target"], rows)) for v in outcome.verdicts]
@@ -60,18 +60,20 @@ def messages_of(target: str, verdicts: list[dict[str, Any]]) -> dict[str, dict[s
 
 def bounded_verdict(row: dict[str, Any], before: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """Return a verdict as it is kept: its points, and words of the bank and of the first run."""
-    known = {m.name: m.explanation for m in find_exercise(row["target"], row["variant"]).mistakes}
-    mistake = row["mistake"] if row["mistake"] in known else ""
+    explanations = {
+        m.name: m.explanation for m in find_exercise(row["target"], row["variant"]).mistakes
+    }
+    mistake = row["mistake"] if row["mistake"] in explanations else ""
     criteria = []
     for criterion in row["criteria"]:
         words = {} if criterion["passed"] or mistake else before.get(criterion["name"], {})
-        said = {name: words.get(name, "") for name in ("message", "brief")}
-        criteria.append(criterion | said)
+        texts = {name: words.get(name, "") for name in ("message", "brief")}
+        criteria.append(criterion | texts)
     failing = [c for c in criteria if not c["passed"] and c["brief"]]
-    kept = row | {
+    bounded_row = row | {
         "criteria": criteria,
         "mistake": mistake,
-        "explanation": known.get(mistake, ""),
+        "explanation": explanations.get(mistake, ""),
         "symptom": "",
         "rest": "",
         "worth": 0,
@@ -79,7 +81,7 @@ def bounded_verdict(row: dict[str, Any], before: dict[str, dict[str, Any]]) -> d
         "guide": row["guide"] if mistake else "",
         "given": [],
     }
-    return kept | {"text": str(replace(verdict_from_row(kept), given=()))}
+    return bounded_row | {"text": str(replace(verdict_from_row(bounded_row), given=()))}
 
 
 def is_in_variant(outcome: StepOutcome | None) -> bool:

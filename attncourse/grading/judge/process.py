@@ -36,7 +36,7 @@ class Process:
 
     @property
     def session(self) -> Session | None:
-        """The session with the present process; None between two processes."""
+        """Return the session with the present process; None between two processes."""
         return self.runner.present
 
     def start_fresh(self) -> None:

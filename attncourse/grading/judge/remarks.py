@@ -40,7 +40,7 @@ def remarks(findings: Findings, verdicts: list[dict[str, Any]]) -> list[str]:
         if step.kind == "test" or outcome is None or outcome.kind not in ("error", "timeout"):
             continue
         missing = outcome.error == "NameError" and any(f"'{n}'" in outcome.message for n in absent)
-        follows = step.given or missing or outcome.error == STUB_ERROR
+        follows = step.is_given or missing or outcome.error == STUB_ERROR
         if outcome.kind == "timeout" or not follows:
             why_not = f": {NO_NETWORK}" if NETWORK.search(outcome.message) else ""
             sentences.append(f"{step.name}{why_not}: {failure_line(outcome.message)}")
@@ -92,10 +92,10 @@ def unforeseen_remarks(
 
 
 def unexplained_losses(
-    cells: dict[str, CellResult], others: list[str], seen: Collection[tuple[str, str]]
+    cells: dict[str, CellResult], others: list[str], mistakes: Collection[tuple[str, str]]
 ) -> list[str]:
     """Return why points are missing, for exercises that neither ``others`` nor a mistake names."""
-    named = " ".join([*others, *(exercise_of(target) for target, _ in seen)])
+    names = " ".join([*others, *(exercise_of(target) for target, _ in mistakes)])
     lost = {}
     for grade_id, cell in cells.items():
         if cell.points < cell.maximum:
@@ -103,7 +103,7 @@ def unexplained_losses(
     return [
         f"{name}: {why}"
         for name, why in lost.items()
-        if not re.search(rf"\b{re.escape(name)}\b", named)
+        if not re.search(rf"\b{re.escape(name)}\b", names)
     ]
 
 
@@ -119,8 +119,10 @@ def unread_cells(findings: Findings, assignment: Assignment) -> list[str]:
         if step.kind != "cell" or outcome is None or outcome.error not in NO_PYTHON:
             continue
         if version := version_needed(step.source):
-            here = ".".join(map(str, sys.version_info[:2]))
-            sentences.append(f"{step.name}{NEEDS_PYTHON}{version} or newer, and was run by {here}")
+            running_version = ".".join(map(str, sys.version_info[:2]))
+            sentences.append(
+                f"{step.name}{NEEDS_PYTHON}{version} or newer, and was run by {running_version}"
+            )
         elif step.name.removeprefix("cell ") in names or (names and answer.search(step.source)):
             sentences.append(f"{step.name} is no Python: {failure_line(outcome.message)}")
     return sentences
@@ -132,9 +134,11 @@ def suspicions(findings: Findings, assignment: Assignment) -> tuple[str, ...]:
     students_cells = [
         s for s in findings.steps if s.kind == "cell" and s.source not in instructor_sources
     ]
-    odd = unusual_imports([s.source for s in students_cells], instructor_sources)
+    unusual_by_cell = unusual_imports([s.source for s in students_cells], instructor_sources)
     names = [
-        f"{n} in {s.name}" for s, several in zip(students_cells, odd, strict=True) for n in several
+        f"{n} in {s.name}"
+        for s, several in zip(students_cells, unusual_by_cell, strict=True)
+        for n in several
     ]
     more = f" and {len(names) - MAX_IMPORTS_SHOWN} more" if len(names) > MAX_IMPORTS_SHOWN else ""
     return (f"imports {', '.join(names[:MAX_IMPORTS_SHOWN])}{more}: see what for",) if names else ()

@@ -59,7 +59,7 @@ class StepRunner:
 
     @property
     def session(self) -> Session:
-        """The session with the present process; raises ``Ended`` if there is none."""
+        """Return the session with the present process; raises ``Ended`` if there is none."""
         if self.present is None:
             raise Ended("is not there")
         return self.present
@@ -95,8 +95,8 @@ class StepRunner:
         outcome.hidden = self.is_deferred(step)
         outcome.verdicts = [describe_verdict(v, step.grade_id, outcome.hidden) for v in verdicts]
         if self.session.unasked:
-            who = "an answer" if outcome.hidden else ", ".join(sorted(self.session.unasked))
-            self.changed.append((step.name, who))
+            answers = "an answer" if outcome.hidden else ", ".join(sorted(self.session.unasked))
+            self.changed.append((step.name, answers))
         return outcome
 
     def run_test_in_time(self, step: Step) -> StepOutcome:
@@ -149,16 +149,16 @@ class StepRunner:
     def bind_students_names(self, source: str, grade_id: str = "") -> None:
         """Bind the names that a piece of the instructor's code takes from the submission, anew."""
         instructor_names = self.namespace.keys() - self.borrowed
-        wanted = [
+        names = [
             n
             for n in names_loaded(source)
             if self.instructor.is_students(n, grade_id, instructor_names)
         ]
-        wanted += self.names_of_ended_process()
-        for name in wanted:
+        names += self.names_of_ended_process()
+        for name in names:
             self.namespace.pop(name, None)
-        if wanted:
-            values = self.session.values_of(wanted)
+        if names:
+            values = self.session.values_of(names)
             self.borrowed |= values.keys()
             self.namespace.update(values)
 
@@ -196,8 +196,8 @@ class StepRunner:
             sentence = f"did not end within {words}"
             return StepOutcome("timeout", sentence, cut=sentence)
         if isinstance(error, Ended | WireError | NoReference):
-            who = "" if isinstance(error, NoReference) else "the submission "
-            sentence = f"was not run to its end: {who}{error}"
+            subject = "" if isinstance(error, NoReference) else "the submission "
+            sentence = f"was not run to its end: {subject}{error}"
             return StepOutcome("lost", sentence, cut=sentence)
         missing = (type(error) is NameError and error.name) or ""  # one from there has no name
         kind = known_name(type(error))

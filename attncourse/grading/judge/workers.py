@@ -70,16 +70,18 @@ class Workers:
     def spare_worker(self) -> int:
         """Return the process id, inside the jail, of the spare worker, once it exists."""
         if not self.spare_pid:
-            made, fds = self.next_message()
-            self.spare_pid, self.spare_clock = made["pid"], clock_of(fds, made["outside"])
+            message, fds = self.next_message()
+            self.spare_pid, self.spare_clock = message["pid"], clock_of(fds, message["outside"])
         return self.spare_pid
 
     def order_worker(self) -> None:
         """Have the zygote make a spare worker; its answer is read when the worker is needed."""
-        ours, theirs = socket.socketpair()
-        send_packet(self.zygote, {"do": "start", "limits": asdict(self.limits)}, [theirs.fileno()])
-        theirs.close()
-        self.spare, self.spare_pid = ours, 0
+        checker_end, worker_end = socket.socketpair()
+        send_packet(
+            self.zygote, {"do": "start", "limits": asdict(self.limits)}, [worker_end.fileno()]
+        )
+        worker_end.close()
+        self.spare, self.spare_pid = checker_end, 0
 
     def end_worker(self, pid: int) -> dict[str, Any]:
         """End a worker; return its exit status, processor time and memory."""

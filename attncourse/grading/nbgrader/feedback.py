@@ -50,14 +50,16 @@ class FeedbackExporter(HTMLExporter):
 
     @property
     def default_config(self) -> Any:
-        """The configuration of nbgrader's page, with this course's template and Markdown."""
+        """Return the configuration of nbgrader's page, with this course's template and Markdown."""
         config: Any = super().default_config.copy()  # a Config of traitlets
-        theirs = Path(nbgrader.__file__).parent / "server_extensions" / "formgrader" / "templates"
+        formgrader_templates = (
+            Path(nbgrader.__file__).parent / "server_extensions" / "formgrader" / "templates"
+        )
         config.FeedbackExporter.template_name = "attncourse_feedback"
         config.FeedbackExporter.extra_template_basedirs = [
             str(files("attncourse.grading.nbgrader") / "templates"),
-            str(theirs),
+            str(formgrader_templates),
         ]
-        config.FeedbackExporter.extra_template_paths = [str(theirs)]
+        config.FeedbackExporter.extra_template_paths = [str(formgrader_templates)]
         config.FeedbackExporter.filters = {"markdown2html": page_markdown}
         return config

@@ -33,10 +33,10 @@ def release_assignment(
     book = find_gradebook(course, db)
     find_assignment(course, name)
     due = due_in_settings(book, name)
-    known = has_assignment(book, name)  # or it is another course's gradebook
+    is_recorded = has_assignment(book, name)  # or it is another course's gradebook
     before = variants_in(course).get(name, PUBLISHED)
     choose_variant(course, name, variant or before)
-    changed = record_assignment(book, name) if known else []
+    changed = record_assignment(book, name) if is_recorded else []
     from nbgrader.apps import NbGraderAPI
     from traitlets.config import Config
 
@@ -57,8 +57,8 @@ def release_assignment(
     place = course / "exercises" / name
     if not result["success"]:
         choose_variant(course, name, before)
-        said = str(result.get("error") or result.get("log") or "no reason given").strip()
-        raise UserError(f"nbgrader cannot release {name}: {said.splitlines()[-1]}")
+        log = str(result.get("error") or result.get("log") or "no reason given").strip()
+        raise UserError(f"nbgrader cannot release {name}: {log.splitlines()[-1]}")
     return sorted(path for path in place.rglob("*") if path.is_file()), changed
 
 
@@ -71,5 +71,5 @@ def release_steps() -> list[Any]:
 
     trait: Any = GenerateAssignment.preprocessors
     steps = trait.default_args[0]
-    ours = clear_solutions_or_break()
-    return [ours if step is ClearSolutions else step for step in steps]
+    own_step = clear_solutions_or_break()
+    return [own_step if step is ClearSolutions else step for step in steps]

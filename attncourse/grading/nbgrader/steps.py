@@ -82,9 +82,7 @@ class JudgeExporter(NotebookExporter):
         self._assignments: dict[tuple[str, str], Assignment] = {}
         self._seed = secrets.randbits(32)
         if not self.unsafe_no_sandbox:
-            for (
-                layer
-            ) in missing_required_layers():  # before nbgrader removes what an earlier run made
+            for layer in missing_required_layers():
                 self.end_run(
                     f"no jail: {layer.name}: {layer.detail}; {layer.remedy} ({UNSAFE_HINT})"
                 )
@@ -118,10 +116,10 @@ class JudgeExporter(NotebookExporter):
         assignment = self.assignment(name, notebook)
         course, source = Path(coursedir_of(self).root), source_folder(coursedir_of(self), name)
         handed_in = read_submission(course, name, student)
-        zone, more = zone_of(self.config), read_extensions(course).get((student, name))
+        zone, extension = zone_of(self.config), read_extensions(course).get((student, name))
         when = time_in_stamp(handed_in.timestamp, zone)
         gradebook = coursedir_of(self).db_url, coursedir_of(self).course_id
-        enter_hand_in(*gradebook, student, name, when=when, more=more, zone=zone)
+        enter_hand_in(*gradebook, student, name, when=when, extension=extension, zone=zone)
         if handed_in.data is None:
             report = report_without_points(assignment, handed_in.status, handed_in.reason, student)
         else:

@@ -47,15 +47,18 @@ def canvas_rows(
     id gets the points of the one class.
     """
     students = people_in(classes)
-    known = read_canvas_roster(roster) if roster else Roster(None, list(PERSON_COLUMNS), [], [], {})
+    canvas_roster = (
+        read_canvas_roster(roster) if roster else Roster(None, list(PERSON_COLUMNS), [], [], {})
+    )
     if column is None:
         columns = [
-            column_for(results_of_class.assignment, known, remark) for results_of_class in classes
+            column_for(results_of_class.assignment, canvas_roster, remark)
+            for results_of_class in classes
         ]
     else:
-        columns = [own_column(column, known)]
+        columns = [own_column(column, canvas_roster)]
     if roster:
-        matched = rows_by_student(known, students, remark, trust)
+        matched = rows_by_student(canvas_roster, students, remark, trust)
     else:
         matched = {s: [p.name or p.id, p.lms_id, "", p.id, ""] for s, p in students.items()}
     if any(r.penalty for results_of_class in classes for r in results_of_class.results):
@@ -68,22 +71,25 @@ def canvas_rows(
     ]
     for name, maximum in zip(columns, points, strict=True):
         with suppress(ValueError):  # Canvas writes others, "(read only)", as well
-            if (theirs := float(known.points.get(name, ""))) != maximum:
-                points_in_canvas = f"{count(theirs, 'point')} in Canvas"
+            if (canvas_maximum := float(canvas_roster.points.get(name, ""))) != maximum:
+                points_in_canvas = f"{count(canvas_maximum, 'point')} in Canvas"
                 remark(f"{one_line(name)} has {points_in_canvas} and {maximum:g} here")
-    made: Rows = [
-        [one_line(name) for name in (*known.who, *columns)],
-        [POINTS_ROW, *[""] * (len(known.who) - 1), *points],
+    rows: Rows = [
+        [one_line(name) for name in (*canvas_roster.who, *columns)],
+        [POINTS_ROW, *[""] * (len(canvas_roster.who) - 1), *points],
     ]
     for student, cells in matched.items():
-        row: list[Value] = [one_line(text) for text in cells[: len(known.who)]]
-        theirs = dict(zip(known.others, cells[len(known.who) :], strict=False))
+        row: list[Value] = [one_line(text) for text in cells[: len(canvas_roster.who)]]
+        canvas_cells = dict(
+            zip(canvas_roster.others, cells[len(canvas_roster.who) :], strict=False)
+        )
         for column, results_of_class in zip(columns, classes, strict=True):
             result = results_of_class.by_student.get(student)
-            excused = theirs.get(column, "").strip().upper() == "EX"  # no grade takes that away
+            # A student excused in Canvas stays excused: no grade takes that away.
+            excused = canvas_cells.get(column, "").strip().upper() == "EX"
             row.append("EX" if excused else result.score if result else None)
-        made.append(row)
-    return made
+        rows.append(row)
+    return rows
 
 
 # --- an export of Canvas' gradebook as a roster: its columns, and whose row is whose --------------
@@ -126,8 +132,10 @@ def read_canvas_roster(path: Path) -> Roster:
 def columns_called(title_or_id: str, roster: Roster) -> list[str]:
     """Return the roster's columns for assignments that have this title, this id, or both."""
     parts = ((name, CANVAS_TITLE.fullmatch(name)) for name in roster.others)
-    known = [(name, (name, part["title"], part["id"])) for name, part in parts if part]
-    return [name for name, several in known if title_or_id.casefold() in map(str.casefold, several)]
+    columns = [(name, (name, part["title"], part["id"])) for name, part in parts if part]
+    return [
+        name for name, several in columns if title_or_id.casefold() in map(str.casefold, several)
+    ]
 
 
 def column_for(name: str, roster: Roster, remark: Remark) -> str:
@@ -160,19 +168,19 @@ def rows_by_student(
     row has the number of one student and the name of another.
     """
     columns = [n for n, name in enumerate(roster.who) if name in CANVAS_ID_COLUMNS]
-    theirs = {n: {row[c] for c in columns} for n, row in enumerate(roster.students)}
-    ours = {s: {s, person.email, person.lms_id} for s, person in students.items()}
-    exact = rows_of_students(theirs, ours, same_id)
-    rest = {s: keys for s, keys in ours.items() if s not in exact.values()}
-    near = rows_of_students({n: k for n, k in theirs.items() if n not in exact}, rest, local_part)
+    row_keys = {n: {row[c] for c in columns} for n, row in enumerate(roster.students)}
+    student_keys = {s: {s, person.email, person.lms_id} for s, person in students.items()}
+    exact = rows_of_students(row_keys, student_keys, same_id)
+    rest = {s: keys for s, keys in student_keys.items() if s not in exact.values()}
+    near = rows_of_students({n: k for n, k in row_keys.items() if n not in exact}, rest, local_part)
     for n, student in near.items():
-        who = f"{one_line(student)} and {one_line(roster.students[n][0])}"
-        remark(f"taken for the same by what stands before an @: {who}")
+        names = f"{one_line(student)} and {one_line(roster.students[n][0])}"
+        remark(f"taken for the same by what stands before an @: {names}")
     pairs = with_names(exact | near, roster, students, trust)
     for n, row in enumerate(roster.students):
         if n not in pairs:
             remark(f"in the roster only, without a row: {one_line(row[0])}")
-    if others := [one_line(who, 40) for who in students if who not in pairs.values()]:
+    if others := [one_line(s, 40) for s in students if s not in pairs.values()]:
         shown = ", ".join(others[:MAX_STUDENTS_NAMED])
         if len(others) > MAX_STUDENTS_NAMED:
             shown += ", …"
@@ -193,8 +201,8 @@ def with_names(
             names.add(student, person.full_name, person.name)
     for n, student in pairs.items():
         row = roster.students[n]
-        named = names.people_called(row[0])
-        settled = settle_owner({student}, named, trust)
+        with_that_name = names.people_called(row[0])
+        settled = settle_owner({student}, with_that_name, trust)
         if settled is None:
             cells = (
                 cell
@@ -202,7 +210,9 @@ def with_names(
                 if head in CANVAS_ID_COLUMNS
             )
             number = one_line(", ".join(filter(None, cells)), 60)
-            by_name = " or ".join(person_in_words(students[who]) for who in sorted(named)[:3])
+            by_name = " or ".join(
+                person_in_words(students[who]) for who in sorted(with_that_name)[:3]
+            )
             place = f"{roster.path and roster.path.name}, the row of {one_line(row[0], 60)}"
             slips.append(
                 Slip(place, number, "the name", person_in_words(students[student]), by_name)
@@ -219,19 +229,18 @@ def person_in_words(person: Person) -> str:
 
 
 def rows_of_students(
-    theirs: dict[int, set[str]], ours: dict[str, set[str]], spelled: Callable[[str], str]
+    row_keys: dict[int, set[str]], student_keys: dict[str, set[str]], spelled: Callable[[str], str]
 ) -> dict[int, str]:
     """Return, by row number, the one student who shares a key with the row.
 
-    Each student has one row. ``theirs`` are the rows' keys, ``ours`` the students', both spelled as
-    ``spelled`` has them.
+    Each student has one row. Keys are compared as ``spelled`` writes them.
     """
     owners: dict[str, set[str]] = defaultdict(set)
-    for student, keys in ours.items():
+    for student, keys in student_keys.items():
         for key in keys - {""}:
             owners[spelled(key)].add(student)
     matched: dict[int, str] = {}
-    for n, keys in theirs.items():
+    for n, keys in row_keys.items():
         fitting = [owners[spelled(key)] for key in keys - {""} if spelled(key) in owners]
         students = {student for who in fitting if len(who) == 1 for student in who}
         students -= set(matched.values())

@@ -69,7 +69,7 @@ class StudentResult(SubmissionScores):
 
     @property
     def student(self) -> str:
-        """The id of the student."""
+        """Return the id of the student."""
         return self.person.id
 
     @property
@@ -84,38 +84,38 @@ class StudentResult(SubmissionScores):
 
     @property
     def why(self) -> str:
-        """Why a person should look at the submission, in one line; empty if nobody has to."""
+        """Return why a person should look at the submission, in one line; "" if nobody has to."""
         reasons = "; ".join(self.attention)
         return reasons or (self.status if self.status in NO_POINTS else "")
 
     @property
     def waits(self) -> str:
-        """A line with the cells that a person has to score before points are final; or ""."""
+        """Return a line with the cells that still wait for a person's score; "" without any."""
         return f"waits for a person's score: {', '.join(self.waiting)}" if self.waiting else ""
 
     @property
     def older(self) -> str:
-        """A line with the cells that a person scored before the last grading; or ""."""
+        """Return a line with the cells that a person scored before the last grading; or ""."""
         return f"{SCORED_BEFORE}: {', '.join(self.stale)}" if self.stale else ""
 
     @property
     def lateness(self) -> str:
-        """A sentence on how late the submission was and what it costs; empty if it was in time."""
+        """Return how late the submission was and what it costs, in words; "" if it was in time."""
         return lateness_in_words(self.late, self.penalty, self.extension)
 
     @property
     def raw(self) -> float:
-        """The sum of the points, before a late penalty."""
+        """Return the sum of the points, before a late penalty."""
         return math.fsum(cell.points for cell in self.cells.values())
 
     @property
     def score(self) -> float:
-        """The final score: the points less the late penalty, at least 0."""
+        """Return the final score: the points less the late penalty, at least 0."""
         return max(0.0, self.raw - self.penalty)
 
     @property
     def maximum(self) -> float:
-        """The points of all cells."""
+        """Return the points of all cells."""
         return math.fsum(cell.maximum for cell in self.cells.values())
 
 
@@ -135,12 +135,12 @@ class ClassResults:
 
     @cached_property
     def by_student(self) -> dict[str, StudentResult]:
-        """The results by student's id."""
+        """Return the results by student's id."""
         return {result.student: result for result in self.results}
 
     @property
     def waiting(self) -> str:
-        """A line with the cells that wait for a person's score, of how many students each.
+        """Return a line with the cells that wait for a person's score, of how many students each.
 
         It is empty if none does.
         """
@@ -148,19 +148,21 @@ class ClassResults:
 
     @property
     def stale(self) -> str:
-        """A line with the cells that a person scored before they were graded again; or ""."""
+        """Return, as ``waiting`` does, the cells that a person scored before the last grading."""
         return tally_in_words(name for result in self.results for name in result.stale)
 
     @property
     def left_out(self) -> list[str]:
-        """A line on people who have left and of whom only a report has stayed; none without any."""
-        who = ", ".join(map(one_line, self.leftover))
-        said = f"{who}: left out, for the gradebook and submitted/ know them no more; to delete "
-        return [f"{said}what is left: attncourse forget ID"] if who else []
+        """Return a line, in a list, on people of whom only a report is left; [] without any."""
+        students = ", ".join(map(one_line, self.leftover))
+        sentence = (
+            f"{students}: left out, for the gradebook and submitted/ know them no more; to delete "
+        )
+        return [f"{sentence}what is left: attncourse forget ID"] if students else []
 
     @property
     def cells(self) -> dict[str, float]:
-        """The points of each graded cell, in the assignment's order."""
+        """Return the points of each graded cell, in the assignment's order."""
         maxima: dict[str, float] = {}
         for result in self.results:
             for name, cell in result.cells.items():
@@ -172,12 +174,12 @@ def lateness_in_words(seconds: float, penalty: float, extension: float = 0.0) ->
     """Return how late something was and what that costs; "" if it was in time."""
     if not seconds and not penalty:
         return ""
-    said = f"{span_in_words(seconds)} late" if seconds else "late"
+    words = f"{span_in_words(seconds)} late" if seconds else "late"
     if seconds > SECONDS_OF_DAY and seconds % SECONDS_OF_DAY:
-        said += f", {days_begun(seconds, 0)} days begun"
+        words += f", {days_begun(seconds, 0)} days begun"
     if extension:
-        said += f", with {span_in_words(extension * 86400)} more than others"
-    return said + (f": {count(penalty, 'point')} taken off" if penalty else "")
+        words += f", with {span_in_words(extension * 86400)} more than others"
+    return words + (f": {count(penalty, 'point')} taken off" if penalty else "")
 
 
 def tally_in_words(names: Iterable[str]) -> str:
@@ -199,14 +201,17 @@ def class_results(
     With ``gradebook`` False, a course without a gradebook is read from its reports alone.
     """
     zone = zone_of(read_settings(course))
-    entered, known = None, {*folders_in(course / "solutions"), *folders_in(course / "reports")}
+    entered, assignments = (
+        None,
+        {*folders_in(course / "solutions"), *folders_in(course / "reports")},
+    )
     if gradebook or has_gradebook(course, db):
         with gradebook_to_read(course, db) as connection:
             ids = read_assignment_ids(connection)
-            known |= set(ids)
+            assignments |= set(ids)
             if name in ids:
                 entered = read_scores(connection, ids[name], zone)
-    require_known(name, sorted(known))
+    require_known(name, sorted(assignments))
     merged = replace(
         without_leftover(course, merged_results(course, name, entered), entered), zone=zone
     )
@@ -247,11 +252,11 @@ def without_leftover(
     """Return the results without people who are in neither gradebook nor ``submitted``."""
     if entered is None:
         return merged
-    known = {person.id for person in entered.people}
-    gone = {r.student for r in merged.results if r.student not in known}
-    gone -= {who for who in gone if os.path.lexists(course / "submitted" / who)}
-    results = tuple(r for r in merged.results if r.student not in gone)
-    return replace(merged, results=results, leftover=tuple(sorted(gone)))
+    ids = {person.id for person in entered.people}
+    gone_students = {r.student for r in merged.results if r.student not in ids}
+    gone_students -= {who for who in gone_students if os.path.lexists(course / "submitted" / who)}
+    results = tuple(r for r in merged.results if r.student not in gone_students)
+    return replace(merged, results=results, leftover=tuple(sorted(gone_students)))
 
 
 def reports_in(course: Path, name: str) -> Iterator[tuple[str, Report | str]]:
@@ -322,6 +327,8 @@ def with_points(
         return result  # graded, but not entered into this gradebook
     scores = scores or SubmissionScores()
     order = [g for g in result.cells if g in maxima] + [g for g in maxima if g not in result.cells]
-    said = {g: cell.message for g, cell in result.cells.items()}
-    cells = {g: CellResult(scores.points.get(g, 0.0), maxima[g], said.get(g, "")) for g in order}
+    messages = {g: cell.message for g, cell in result.cells.items()}
+    cells = {
+        g: CellResult(scores.points.get(g, 0.0), maxima[g], messages.get(g, "")) for g in order
+    }
     return replace(result, cells=cells, source="gradebook", **vars(scores))

@@ -89,8 +89,8 @@ def write_export(
     columns to fill, ``identifier`` the column by which Moodle knows a student.
     """
     if form not in FORMATS:
-        known = ", ".join((*FORMATS, "gradescope-autograder"))
-        raise UserError(f"--format: expected one of {known}, got {form}")
+        formats = ", ".join((*FORMATS, "gradescope-autograder"))
+        raise UserError(f"--format: expected one of {formats}, got {form}")
     if column and (roster is None or name is None):
         raise UserError("--column goes with one assignment and --roster, whose column it is")
     if form == "totals" and name is not None:
@@ -107,7 +107,7 @@ def write_export(
         for c in classes
         if c.waiting
     ]
-    remarks += [said for results_of_class in classes for said in results_of_class.left_out]
+    remarks += [sentence for results_of_class in classes for sentence in results_of_class.left_out]
     for results_of_class in classes:
         graded = {r.student for r in results_of_class.results if r.handed_in}
         remarks += newer_hand_ins(course, results_of_class.assignment, graded)

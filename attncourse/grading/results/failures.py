@@ -13,7 +13,7 @@ class Failure(NamedTuple):
     """An exercise, what is wrong in words that other answers can share, and one example."""
 
     exercise: str
-    what: str
+    problem: str
     example: str = ""
 
 
@@ -23,7 +23,9 @@ def failures_in(report: Report) -> tuple[Failure, ...]:
         return ()
     all_failures = [*failures_of_verdicts(report), *failures_of_cells(report)]
     return tuple(
-        {(failure.exercise, failure.what): failure for failure in reversed(all_failures)}.values()
+        {
+            (failure.exercise, failure.problem): failure for failure in reversed(all_failures)
+        }.values()
     )[::-1]
 
 

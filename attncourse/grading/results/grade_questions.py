@@ -70,10 +70,10 @@ def keep_question(course: Path, name: str, student: str, data: bytes) -> bool:
 
 def question_files(course: Path, name: str, student: str) -> list[Path]:
     """Return the files with a student's questions on an assignment, in order."""
-    wanted = re.compile(rf"question-{re.escape(name)}(?:-(\d{{1,6}}))?\.txt")
+    file_name = re.compile(rf"question-{re.escape(name)}(?:-(\d{{1,6}}))?\.txt")
     numbered_paths = []
     for path in (course / "feedback" / student).glob("question-*.txt"):
-        match = wanted.fullmatch(path.name)
+        match = file_name.fullmatch(path.name)
         if match and path.is_file() and not path.is_symlink():
             numbered_paths.append((int(match[1] or 1), path))
     return [path for _, path in sorted(numbered_paths)]
@@ -227,12 +227,12 @@ def answers_in_table(course: Path, name: str, path: Path) -> list[GivenAnswer]:
             None,
         )
         if question is None:
-            who = one_line(row.get("student", ""), 60) or "nobody"
-            raise UserError(f"{where}: there is no such question of {who} on {name}")
+            shown_student = one_line(row.get("student", ""), 60) or "nobody"
+            raise UserError(f"{where}: there is no such question of {shown_student} on {name}")
         exercise = exercises.get(row.get("exercise", "").strip().casefold())
         if exercise is None:
-            known = ", ".join(dict.fromkeys(exercises.values()))
-            raise UserError(f"{where}: expected an exercise of {name} ({known})")
+            names = ", ".join(dict.fromkeys(exercises.values()))
+            raise UserError(f"{where}: expected an exercise of {name} ({names})")
         if answer != question.answer:
             answers.append(GivenAnswer(question, exercise, answer))
     return answers
@@ -259,8 +259,10 @@ def note_answers(course: Path, name: str, answers: list[GivenAnswer]) -> None:
     place = course / "reports" / name / ANSWERED
     with one_process_at_a_time(place):
         before: list[Any] = [[*row.values()] for row in records_in(place)[1]]
-        now, who = datetime.now(UTC).isoformat(timespec="seconds"), user_here()
-        new = [(now, who, g.question.student, g.exercise, g.question.text, g.text) for g in answers]
+        now, user = datetime.now(UTC).isoformat(timespec="seconds"), user_here()
+        new = [
+            (now, user, g.question.student, g.exercise, g.question.text, g.text) for g in answers
+        ]
         replace_file(place, csv_table([ANSWERED_HEAD, *before, *new]))
 
 

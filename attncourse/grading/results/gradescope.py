@@ -40,12 +40,12 @@ def is_folder(name: str) -> bool:
 
 def results_json(r: StudentResult, report: Report | None) -> dict[str, Any]:
     """Return the data of one submission's results.json, with the gradebook's points."""
-    said = [r.lateness] if r.lateness else []
+    lines = [r.lateness] if r.lateness else []
     if r.status != "graded":
-        said.append(f"status: {r.status}")
-    made = {
+        lines.append(f"status: {r.status}")
+    results = {
         "score": r.score,
-        "output": fitted_text("\n".join([*said, *r.notes]) or "graded"),
+        "output": fitted_text("\n".join([*lines, *r.notes]) or "graded"),
         "output_format": "text",
         "test_output_format": "text",
         "test_name_format": "text",
@@ -60,9 +60,9 @@ def results_json(r: StudentResult, report: Report | None) -> dict[str, Any]:
         },
     }
     if report:
-        made["execution_time"] = round(report.duration, 3)
-        made["extra_data"] |= {"seed": report.seed, "sandbox": report.sandbox}
-    return made
+        results["execution_time"] = round(report.duration, 3)
+        results["extra_data"] |= {"seed": report.seed, "sandbox": report.sandbox}
+    return results
 
 
 def gradescope_tests(r: StudentResult, report: Report | None) -> Iterator[dict[str, Any]]:
@@ -74,7 +74,7 @@ def gradescope_tests(r: StudentResult, report: Report | None) -> Iterator[dict[s
             texts.insert(0, "The points were given by a person.")
         if name in r.waiting:
             texts.insert(0, "Waits for a person's score.")
-        seen = dict.fromkeys(v.get("mistake") for v in verdicts)
+        mistakes = dict.fromkeys(v.get("mistake") for v in verdicts)
         yield {
             "name": fitted_text(name),
             "number": str(place),
@@ -83,7 +83,7 @@ def gradescope_tests(r: StudentResult, report: Report | None) -> Iterator[dict[s
             "status": "passed" if cell.points >= cell.maximum else "failed",
             "output": fitted_text("\n\n".join(t for t in texts if t)),
             "output_format": "text",
-            "tags": [fitted_text(m) for m in seen if m],
+            "tags": [fitted_text(m) for m in mistakes if m],
             "visibility": "visible",
         }
 

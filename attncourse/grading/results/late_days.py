@@ -58,29 +58,30 @@ def write_late_days_worksheet(
     with gradebook_to_read(course, db) as connection:
         people = {person.id: person for person in read_people(connection)}
         handed_in = [
-            (due, name, student, stamp, more)
+            (due, name, student, stamp, extension)
             for name, assignment_id in read_assignment_ids(connection).items()
-            for student, stamp, more, due, _ in read_hand_ins(connection, assignment_id)
+            for student, stamp, extension, due, _ in read_hand_ins(connection, assignment_id)
             if due and stamp
         ]
-    left: dict[str, float] = defaultdict(lambda: allowed)
+    days_left: dict[str, float] = defaultdict(lambda: allowed)
     rows: dict[tuple[str, str], list[Value]] = {}
-    for due, name, student, stamp, more in sorted(handed_in, key=lambda hand_in: hand_in[:3]):
-        entered = time_between(due, due + (more or timedelta()), zone) / DAY
+    for due, name, student, stamp, extension in sorted(handed_in, key=lambda hand_in: hand_in[:3]):
+        entered = time_between(due, due + (extension or timedelta()), zone) / DAY
         granted = extensions.get((student, name), ExtensionDays(entered)).granted
         seconds = seconds_late(stamp, due, ExtensionDays(granted).length(due, zone), zone)
         begun = days_begun(seconds, grace)
-        taken = min(begun, left[student])
-        left[student] -= taken
+        taken = min(begun, days_left[student])
+        days_left[student] -= taken
         if begun or granted:
             person = people[student]
             rows[student, name] = [
-                *(student, name, granted, taken, begun, begun - taken, left[student]),
+                *(student, name, granted, taken, begun, begun - taken, days_left[student]),
                 *(person.last_name, person.first_name),
                 *(moment_in_tables(zone, moment) for moment in (due, stamp)),
             ]
-    for (student, name), more in extensions.items():  # who has not handed in has them all the same
-        rows.setdefault((student, name), [student, name, more.granted, more.taken])
+    # Who has not handed in has an extension all the same.
+    for key, extension in extensions.items():
+        rows.setdefault(key, [*key, extension.granted, extension.taken])
     place = output or course / "reports" / "late_days.csv"
     if place.resolve() == (course / EXTENSIONS_FILE).resolve():
         raise UserError(f"{place} counts at once: write it to another place, and look at it first")

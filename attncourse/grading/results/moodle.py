@@ -37,8 +37,8 @@ def moodle_rows(classes: list[ClassResults], remark: Remark, identifier: str | N
     if identifier not in IDENTIFIERS:
         raise UserError(f"--id: expected one of {', '.join(IDENTIFIERS)}, got {identifier}")
     label, value_of = IDENTIFIERS[identifier]
-    known = identifiers_by_student(people_in(classes), value_of, label, remark)
-    if not known:
+    identifiers = identifiers_by_student(people_in(classes), value_of, label, remark)
+    if not identifiers:
         raise UserError(f"no student has a usable {label} in the gradebook: try another --id")
     head: list[Value] = [label]
     for results_of_class in classes:
@@ -50,7 +50,7 @@ def moodle_rows(classes: list[ClassResults], remark: Remark, identifier: str | N
             where = results_of_class.assignment
             remark(f"{where}: Moodle takes grades above {MAX_GRADE} only if it is told to")
     body: Rows = []
-    for student, name in known.items():
+    for student, name in identifiers.items():
         row: list[Value] = [name]
         for results_of_class in classes:
             r = results_of_class.by_student.get(student)
@@ -68,7 +68,7 @@ def identifiers_by_student(
     """
     values = {student: value_of(person).strip() for student, person in students.items()}
     owners: dict[str, list[str]] = defaultdict(list)
-    known = {}
+    identifiers = {}
     for student, value in values.items():
         owners[value].append(student)
     for student, value in values.items():
@@ -76,13 +76,13 @@ def identifiers_by_student(
             remark(f"{one_line(student)} is left out: no {label} in the gradebook")
         elif len(owners[value]) > 1:
             if owners[value][0] == student:
-                who = ", ".join(map(one_line, owners[value]))
-                remark(f"{who} are left out: they have the same {label}, {one_line(value)}")
+                sharing = ", ".join(map(one_line, owners[value]))
+                remark(f"{sharing} are left out: they have the same {label}, {one_line(value)}")
         elif csv_cell(value) != value or one_line(value) != value or "\\" in value:
             remark(f"{one_line(student)} is left out: the {label} is not one that Moodle knows")
         else:
-            known[student] = value
-    return known
+            identifiers[student] = value
+    return identifiers
 
 
 def moodle_feedback(r: StudentResult) -> str:
@@ -91,13 +91,13 @@ def moodle_feedback(r: StudentResult) -> str:
     A submission's own markup is not in it. Backslashes are written as entities, because PHP reads
     one before a quote as an escape; so are signs with which a spreadsheet could begin a formula.
     """
-    said = shown_mistakes(r.mistakes)
+    lines = shown_mistakes(r.mistakes)
     if r.lateness:
-        said.append(r.lateness)
+        lines.append(r.lateness)
     if r.waits:
-        said += [*r.notes, r.waits]
+        lines += [*r.notes, r.waits]
     else:
-        said += r.notes
-    text = "\n".join(one_line(line) for line in said)
+        lines += r.notes
+    text = "\n".join(one_line(line) for line in lines)
     text = escape(text).replace("\\", "&#92;")
     return FORMULA_SIGNS.sub(lambda run: re.sub(r"\S", lambda c: f"&#{ord(c[0])};", run[0]), text)

@@ -40,12 +40,12 @@ def write_page(course: Path, summary: Summary, place: Path | None = None) -> Pat
 
 def feedback_page(course: Path, student: str, name: str) -> Path | None:
     """Return the path of a student's feedback page; None if no folder can be called so."""
-    known = is_folder(student)
-    return course / "feedback" / student / name / f"{name}.html" if known else None
+    is_plain_name = is_folder(student)
+    return course / "feedback" / student / name / f"{name}.html" if is_plain_name else None
 
 
 def class_page(
-    summary: Summary, made: datetime | None = None, links: dict[str, str] | None = None
+    summary: Summary, written_at: datetime | None = None, links: dict[str, str] | None = None
 ) -> str:
     """Return the page's HTML, in which texts of submissions are escaped and run nothing."""
     script = (HERE / "page.js").read_text(encoding="utf-8")
@@ -60,7 +60,7 @@ def class_page(
         students=students,
         most=MAX_TABLE_ROWS,
         looks=MAX_ROWS_TO_LOOK_AT,
-        day=shown_in(summary.results.zone, made or datetime.now(UTC)),
+        day=shown_in(summary.results.zone, written_at or datetime.now(UTC)),
         style=Markup((HERE / "page.css").read_text(encoding="utf-8")),
         script=Markup(script),
         digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
@@ -70,7 +70,7 @@ def class_page(
 @cache
 def load_template(path: Path) -> Template:
     """Return a template, with filters that write numbers and texts."""
-    made: Any = Environment(
+    environment: Any = Environment(
         loader=FileSystemLoader(path.parent),
         autoescape=True,
         undefined=StrictUndefined,
@@ -78,15 +78,15 @@ def load_template(path: Path) -> Template:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters |= {
+    environment.filters |= {
         "text": text_markup,
         "name": name_markup,
         "g": lambda number, digits=6: f"{number:.{digits}g}",
         "told": mistakes_in_a_line,
         "span": span_in_words,
     }
-    made.globals["count"] = count
-    return made.get_template(path.name)
+    environment.globals["count"] = count
+    return environment.get_template(path.name)
 
 
 def text_markup(value: str, limit: int = 200) -> Markup:
@@ -101,5 +101,5 @@ def name_markup(value: str, limit: int = 80) -> Markup:
 
 def mistakes_in_a_line(mistakes: tuple[tuple[str, str], ...]) -> Markup:
     """Return a student's first few mistakes in one line of HTML."""
-    shown = "; ".join(one_line(s, 90) for s in shown_mistakes(mistakes[:3]))
-    return text_markup(shown + ("; …" if len(mistakes) > 3 else ""), 300)
+    line = "; ".join(one_line(s, 90) for s in shown_mistakes(mistakes[:3]))
+    return text_markup(line + ("; …" if len(mistakes) > 3 else ""), 300)

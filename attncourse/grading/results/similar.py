@@ -69,7 +69,7 @@ class Likenesses:
 
     @property
     def to_look_at(self) -> list[Likeness]:
-        """The pairs that are more alike than chance explains."""
+        """Return the pairs that are more alike than chance explains."""
         return [pair for pair in self.pairs if pair.by_chance <= MAX_PAIRS_BY_CHANCE]
 
 
@@ -79,18 +79,17 @@ def similar_pairs(course: Path, name: str) -> Likenesses:
     students: dict[str, tuple[Answers, ...]] = {}
     left_out, groups = [], set()
     for submission in read_submissions(course, name, find_students(course, name)):
-        who = submission.student
-        if group := rows.get(who, {}).get("group"):
+        label = submission.student
+        if group := rows.get(label, {}).get("group"):
             if (group, submission.data) in groups:  # one work of several, who are no pair
                 continue
             groups.add((group, submission.data))
-            who = f"{who} ({group})"
+            label = f"{label} ({group})"
         try:
             if submission.data is None:
                 raise Unreadable(submission.reason)
-            versions = read_submission_cells(
-                submission.data
-            ).versions  # any of them may be the one that counts
+            # Any version may be the one that counts: they are compared in all.
+            versions = read_submission_cells(submission.data).versions
             answers = tuple(
                 answers_of_version
                 for v in versions
@@ -99,18 +98,18 @@ def similar_pairs(course: Path, name: str) -> Likenesses:
             if not answers:
                 raise Unreadable("nothing was written")
         except Unreadable as problem:
-            left_out.append(f"{who}: {problem}")
+            left_out.append(f"{label}: {problem}")
             continue
         except (RecursionError, MemoryError):
-            left_out.append(f"{who}: its code is nested too deeply, or too long")
+            left_out.append(f"{label}: its code is nested too deeply, or too long")
             continue
-        students[who] = answers
+        students[label] = answers
         if any(
             sum(len(c.source) for c in version if c.code) > MAX_COMPARED_CHARS
             for version in versions
         ):
             left_out.append(
-                f"{who}: the part of its code that is beyond {MAX_COMPARED_CHARS} characters"
+                f"{label}: the part of its code that is beyond {MAX_COMPARED_CHARS} characters"
             )
     if len(students) < 2:
         raise UserError(f"{name}: there are no two submissions to compare")
@@ -178,7 +177,7 @@ def compare_all(
         e: most_of_versions(bits_of_likeness(matrix, n, firsts), firsts)
         for e, matrix in each.items()
     }
-    same = {e: most_of_versions(matrix, firsts) for e, matrix in each.items()}
+    likeness_by_exercise = {e: most_of_versions(matrix, firsts) for e, matrix in each.items()}
     total = sum(bits_by_exercise.values(), start=np.zeros((len(names), len(names))))
     first, second = np.triu_indices(len(names), 1)
     is_student = first < n  # the published answers among themselves are nobody's
@@ -186,15 +185,17 @@ def compare_all(
     bits = total[first, second]
     are_students = second < n
     chance = np.empty(len(bits))
-    for among in (
-        are_students,
-        ~are_students,
-    ):  # pairs of students, and students with what is published
+    # Pairs of students, and those of students with what is published, each among their own kind.
+    for among in (are_students, ~are_students):
         chance[among] = pairs_by_chance(
             bits_by_exercise, n, (first[among], second[among]), bits[among], seed
         )
     pairs = []
     for i, j, shared, by_luck in zip(first, second, bits, chance, strict=True):
-        shares = {e: matrix[i, j] for e, matrix in same.items() if min(matrix[i, i], matrix[j, j])}
+        shares = {
+            e: matrix[i, j]
+            for e, matrix in likeness_by_exercise.items()
+            if min(matrix[i, i], matrix[j, j])
+        }
         pairs.append(Likeness(names[i], names[j], shared, by_luck, shares))
     return tuple(sorted(pairs, key=lambda pair: (pair.by_chance, -pair.bits)))

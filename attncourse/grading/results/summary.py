@@ -35,7 +35,7 @@ class ExerciseFigures:
 
     @property
     def shares(self) -> tuple[str, str, str]:
-        """The mean, the share of full marks and the share of zeros, as they are shown."""
+        """Return the mean, the share of full marks and the share of zeros, as they are shown."""
         values = (self.mean, self.full, self.zero)
         mean, full, zero = (f"{share:.0%}" if self.settled else "–" for share in values)
         return mean, full, zero
@@ -51,7 +51,7 @@ class Bin:
 
     @property
     def label(self) -> str:
-        """The bar's range, as a diagram names it."""
+        """Return the bar's range, as a diagram names it."""
         return f"{self.low:g}" if self.low >= self.high else f"{self.low:g}–{self.high:g}"
 
 
@@ -95,13 +95,13 @@ class Summary:
 
     @property
     def title(self) -> str:
-        """The assignment's name, with its variant."""
+        """Return the assignment's name, with its variant."""
         name, variant = self.results.assignment, self.results.variant
         return f"{name}, variant {variant}" if variant else name
 
     @property
     def fullest(self) -> str:
-        """A sentence on where most students are, or the largest groups of them."""
+        """Return a sentence on where most students are, or the largest groups of them."""
         top = max(bin.count for bin in self.bins)
         labels = [bin.label for bin in self.bins if bin.count == top]
         share = f"{top} of {self.handed_in}"
@@ -110,31 +110,37 @@ class Summary:
         if len(labels) > 1:
             return f"The largest groups, {share} each, are at {' and '.join(labels)} points."
         points = "point" if labels == ["1"] else "points"
-        who = "Most" if 2 * top > self.handed_in else "The largest group"
-        return f"{who}, {share}, {'are' if who == 'Most' else 'is'} at {labels[0]} {points}."
+        subject = "Most" if 2 * top > self.handed_in else "The largest group"
+        return (
+            f"{subject}, {share}, {'are' if subject == 'Most' else 'is'} at {labels[0]} {points}."
+        )
 
     @property
     def waits(self) -> str:
-        """A sentence on what a person has still to score; "" if nothing."""
-        said = []
+        """Return a sentence on what a person has still to score; "" if nothing."""
+        sentences = []
         if waiting := self.results.waiting:
-            said.append(f"A person's score is still missing for {waiting}: open the formgrader.")
+            sentences.append(
+                f"A person's score is still missing for {waiting}: open the formgrader."
+            )
         if stale := self.results.stale:
-            said.append(f"Was {SCORED_BEFORE}, and may be another answer now: {stale}.")
-        return " ".join(said)
+            sentences.append(f"Was {SCORED_BEFORE}, and may be another answer now: {stale}.")
+        return " ".join(sentences)
 
     @property
     def sources(self) -> str:
-        """A sentence on where the points come from."""
+        """Return a sentence on where the points come from."""
         alone = sum(r.source == "report" for r in self._known)
         manual = sum(bool(r.manual) for r in self._known)
         late = sum(r.penalty > 0 for r in self._known)
         if alone == self.handed_in:
             return "Points are from the reports: the gradebook has none of them."
-        said = "Points are from the gradebook, with manual scores"
-        said += f" ({count(manual, 'submission')}) and late penalties ({count(late, 'submission')})"
+        sentence = "Points are from the gradebook, with manual scores"
+        sentence += (
+            f" ({count(manual, 'submission')}) and late penalties ({count(late, 'submission')})"
+        )
         rest = f"; those of {count(alone, 'submission')} that it does not have are from the reports"
-        return f"{said}{rest if alone else ''}. Mistakes and notes are from the reports."
+        return f"{sentence}{rest if alone else ''}. Mistakes and notes are from the reports."
 
 
 def quartiles(scores: list[float]) -> tuple[float, float, float]:

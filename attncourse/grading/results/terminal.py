@@ -30,19 +30,19 @@ MAX_LINE_WIDTH = 1000  # characters of a line where there is room for all
 def wide_console() -> Console:
     """Return a console that breaks no lines if nobody says how wide it is, as in a pipe."""
     console = Console()
-    known = console.is_terminal or "COLUMNS" in os.environ
-    return console if known else Console(width=MAX_LINE_WIDTH)
+    is_width_known = console.is_terminal or "COLUMNS" in os.environ
+    return console if is_width_known else Console(width=MAX_LINE_WIDTH)
 
 
 def empty_table(*heads: str) -> Table:
     """Return a table with these heads; a head that ends in # is of numbers."""
-    made = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for head in heads:
         if head.endswith("#"):
-            made.add_column(head.removesuffix("#"), justify="right", no_wrap=True)
+            table.add_column(head.removesuffix("#"), justify="right", no_wrap=True)
         else:
-            made.add_column(head, overflow="fold")
-    return made
+            table.add_column(head, overflow="fold")
+    return table
 
 
 def first_rows(
@@ -52,14 +52,14 @@ def first_rows(
     where: str = "all of them are in the reports",
 ) -> Table | None:
     """Return a table of the first rows, and where the rest is; None without any."""
-    made, rows = empty_table(*heads), list(rows)
-    for column in made.columns:  # in a pipe there is no end of a line
+    table, rows = empty_table(*heads), list(rows)
+    for column in table.columns:  # in a pipe there is no end of a line
         column.max_width = None if column.no_wrap else MAX_COLUMN_WIDTH
     for row in rows[:most]:
-        made.add_row(*(Text(one_line(cell, 300)) if type(cell) is str else cell for cell in row))
+        table.add_row(*(Text(one_line(cell, 300)) if type(cell) is str else cell for cell in row))
     if len(rows) > most:
-        made.add_row(Text(f"and {len(rows) - most} more: {where}", style="dim"))
-    return made if rows else None
+        table.add_row(Text(f"and {len(rows) - most} more: {where}", style="dim"))
+    return table if rows else None
 
 
 def at_a_glance(summary: Summary) -> Group:
@@ -118,13 +118,15 @@ def distribution(summary: Summary) -> Table | None:
     """Return a histogram of the points as a table; None without any."""
     if not summary.handed_in or not summary.bins:
         return None
-    made = Table.grid("", "", "", padding=(0, 1, 0, 0))
+    table = Table.grid("", "", "", padding=(0, 1, 0, 0))
     most = max(step.count for step in summary.bins)
     for step in summary.bins:
         length = max(round(BAR_CHARACTERS * step.count / most), bool(step.count))
         bar = Text("█" * length, style="blue")
-        made.add_row(Text(step.label, justify="right"), bar, Text(str(step.count), justify="right"))
-    return made
+        table.add_row(
+            Text(step.label, justify="right"), bar, Text(str(step.count), justify="right")
+        )
+    return table
 
 
 def mistake_seen(mistake: SeenMistake) -> tuple[Text, str]:
@@ -136,7 +138,7 @@ def mistake_seen(mistake: SeenMistake) -> tuple[Text, str]:
 
 
 def lateness_lines(r: StudentResult) -> tuple[str, str, str, str]:
-    """Return a late student, by how much, what it costs, and how much more time there was."""
+    """Return a late student's row: name, how late, points taken off, further time or ""."""
     more = span_in_words(r.extension * 86400) if r.extension else ""
     return one_line(r.student, 60), span_in_words(r.late), f"{r.penalty:g}", more
 
@@ -153,19 +155,19 @@ def class_table(
     points = [f"{report.points:g} / {report.maximum:g}" for report in reports]
     across = max(map(len, ["student", *names]))
     down = max(map(len, ["points", *points]))
-    made = Text(no_wrap=True, overflow="ignore")
-    made.append(f" {'student':<{across}}  {'points':>{down}}\n {'─' * (across + 2 + down)}\n")
+    text = Text(no_wrap=True, overflow="ignore")
+    text.append(f" {'student':<{across}}  {'points':>{down}}\n {'─' * (across + 2 + down)}\n")
     for report, name, earned in zip(reports, names, points, strict=True):
         full = report.points == report.maximum
-        made.append(f" {name:<{across}}  ").append(f"{earned:>{down}}", "green" if full else "")
+        text.append(f" {name:<{across}}  ").append(f"{earned:>{down}}", "green" if full else "")
         scores = (late or {}).get(report.student)
-        said = [lateness_in_words(scores.late, scores.penalty)] if scores else []
-        for line in [*said, *finding_lines(report)]:  # as many words as there is room for
+        lateness = [lateness_in_words(scores.late, scores.penalty)] if scores else []
+        for line in [*lateness, *finding_lines(report)]:  # as many words as there is room for
             room = max(width - 4, 20)
             short = textwrap.shorten(line, room, placeholder=" …", break_on_hyphens=False)
-            made.append(f"\n   {short}", "dim")
-        made.append("\n")
-    return made
+            text.append(f"\n   {short}", "dim")
+        text.append("\n")
+    return text
 
 
 def finding_lines(report: Report) -> list[str]:
@@ -206,10 +208,10 @@ def is_told_above(note: str, report: Report) -> bool:
 def pairs_to_look_at(likenesses: Likenesses, most: int) -> Group:
     """Return the pairs to look at, or the nearest if there are none, and how to read them."""
     looked = likenesses.to_look_at
-    made = empty_table("pair", "bits#", "by chance#", "alike in")
+    table = empty_table("pair", "bits#", "by chance#", "alike in")
     for pair in (looked or likenesses.pairs[:3])[:most]:
         exercises = sorted(pair.exercises.items(), key=lambda item: -item[1])
-        made.add_row(
+        table.add_row(
             Text(f"{pair.first}\n{pair.second}"),
             f"{pair.bits:.1f}",
             f"{pair.by_chance:.2f}" if pair.by_chance >= 0.01 else "<0.01",
@@ -220,7 +222,7 @@ def pairs_to_look_at(likenesses: Likenesses, most: int) -> Group:
             ),
         )
     more = f", {most} of them shown" if len(looked) > most else ""
-    said = (
+    heading = (
         f"{count(len(looked), 'pair')} of {likenesses.compared} students and the published answers "
         f"{'is' if len(looked) == 1 else 'are'} more alike than chance explains{more}."
         if looked
@@ -232,4 +234,4 @@ def pairs_to_look_at(likenesses: Likenesses, most: int) -> Group:
         "dealt out anew in this class. Alike is not copied: look at the notebooks."
     )
     left_out = [Text(f"not compared: {reason}") for reason in likenesses.left_out]
-    return Group(Text(said), made, *left_out, Text(how, style="dim"))
+    return Group(Text(heading), table, *left_out, Text(how, style="dim"))

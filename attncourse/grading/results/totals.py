@@ -46,7 +46,7 @@ def totals_rows(classes: list[ClassResults], remark: Remark, course: Path) -> Ro
         remark(f"nothing is graded of {one_line(name)} yet: it is not in the totals")
     counted = [results for results in counted if maxima[results.assignment] > 0]
     names = [results.assignment for results in counted]
-    made: Rows = [[*TOTALS_PERSON_COLUMNS, *names, "total", "dropped", "excused"]]
+    rows: Rows = [[*TOTALS_PERSON_COLUMNS, *names, "total", "dropped", "excused"]]
     for student, person in sorted(students.items()):
         shares = {}
         for results in counted:
@@ -55,14 +55,16 @@ def totals_rows(classes: list[ClassResults], remark: Remark, course: Path) -> Ro
                 results.assignment
             ]
         excused = [name for name in names if student in weights[name].excused]
-        left = {name: share for name, share in shares.items() if name not in excused}
-        dropped = lowest_of_group(left, weights)
-        total = weighted_mean({n: s for n, s in left.items() if n not in dropped}, weights)
+        counted_shares = {name: share for name, share in shares.items() if name not in excused}
+        dropped = lowest_of_group(counted_shares, weights)
+        total = weighted_mean(
+            {n: s for n, s in counted_shares.items() if n not in dropped}, weights
+        )
         row: list[Value] = [student, person.last_name, person.first_name, person.email]
         row += [None if name in excused else 100 * shares[name] for name in names]
         row += [None if total is None else 100 * total, "; ".join(dropped), "; ".join(excused)]
-        made.append(row)
-    return made
+        rows.append(row)
+    return rows
 
 
 def lowest_of_group(shares: dict[str, float], weights: dict[str, Weighted]) -> list[str]:
@@ -83,8 +85,12 @@ def lowest_of_group(shares: dict[str, float], weights: dict[str, Weighted]) -> l
 
 def weighted_mean(shares: dict[str, float], weights: dict[str, Weighted]) -> float | None:
     """Return the weighted mean of the shares; None if no weight counts."""
-    whole = math.fsum(weights[name].weight for name in shares)
-    return math.fsum(weights[n].weight * s for n, s in shares.items()) / whole if whole else None
+    total_weight = math.fsum(weights[name].weight for name in shares)
+    return (
+        math.fsum(weights[n].weight * s for n, s in shares.items()) / total_weight
+        if total_weight
+        else None
+    )
 
 
 def read_weights(path: Path) -> dict[str, Weighted]:

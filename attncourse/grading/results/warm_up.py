@@ -33,12 +33,12 @@ class WarmUp:
 
     @property
     def excerpt(self) -> Excerpt:
-        """The drill's lines of code that are shown."""
+        """Return the drill's lines of code that are shown."""
         return excerpt_of(self.drill)
 
     @property
     def section(self) -> str:
-        """The address of the section that explains the mistake; "" if the book has none."""
+        """Return the address of the section that explains the mistake; "" if the book has none."""
         return address_of(self.drill.section)
 
 
@@ -85,17 +85,17 @@ def write_warm_up(course: Path, summary: Summary, place: Path | None = None) -> 
 
 def frequent_mistakes(summary: Summary) -> list[tuple[tuple[str, str], int]]:
     """Return mistakes of at least ``MIN_STUDENTS`` submissions, the most frequent first."""
-    seen = most_frequent_first(result.mistakes for result in summary.results.results)
-    return [(mistake, students) for mistake, students in seen if students >= MIN_STUDENTS]
+    by_frequency = most_frequent_first(result.mistakes for result in summary.results.results)
+    return [(mistake, students) for mistake, students in by_frequency if students >= MIN_STUDENTS]
 
 
 def warm_ups(frequent: Iterable[tuple[tuple[str, str], int]]) -> Iterator[WarmUp]:
     """Yield the drills of frequent mistakes, at most ``MAX_DRILLS``."""
-    made = 0
+    n_yielded = 0
     for (target, mistake), students in frequent:
         drill = drill_of(target, mistake)
-        if drill is not None and made < MAX_DRILLS:
-            made += 1
+        if drill is not None and n_yielded < MAX_DRILLS:
+            n_yielded += 1
             options = [drill.name, *drill.wrong_names]
             random.Random(drill.id).shuffle(options)
             yield WarmUp(drill, students, tuple(options))

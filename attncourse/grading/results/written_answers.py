@@ -81,11 +81,11 @@ def read_answers(course: Path, name: str, db: str | None) -> list[WrittenAnswer]
     for path in sorted((course / "autograded").glob(f"*/{name}/{name}.ipynb")):
         student, texts = path.parts[-3], cell_texts(path)
         for question, cell in questions.items():
-            who = student, question
-            if question in texts and who in points:
+            key = student, question
+            if question in texts and key in points:
                 text = text_without_question(texts[question], as_released(cell))
-                marks = points[who], cell.points, comments.get(who, "")
-                answers.append(WrittenAnswer(*who, text, *marks))
+                marks = points[key], cell.points, comments.get(key, "")
+                answers.append(WrittenAnswer(*key, text, *marks))
     return sorted(answers, key=lambda a: [*questions].index(a.question))
 
 
@@ -101,20 +101,20 @@ def cell_texts(path: Path) -> dict[str, str]:
 def text_without_question(text: str, released: str) -> str:
     """Return what a student wrote in a question's cell."""
     written = answer_lines(text, released)
-    kept = [x for x in text.split("\n") if not x.strip() or " ".join(x.split()) in written]
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip()
+    lines = [x for x in text.split("\n") if not x.strip() or " ".join(x.split()) in written]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
 
 
 def most_alike_in_turn(answers: list[WrittenAnswer]) -> list[WrittenAnswer]:
     """Return the answers from the longest on, each followed by the one that shares most words."""
-    left = sorted(answers, key=lambda a: (-len(a.text), a.student))
-    words = {a: frozenset(re.findall(r"\w+", a.text.lower())) for a in left}
-    ordered = left[:1]
-    del left[:1]
-    while left:
+    remaining = sorted(answers, key=lambda a: (-len(a.text), a.student))
+    words = {a: frozenset(re.findall(r"\w+", a.text.lower())) for a in remaining}
+    ordered = remaining[:1]
+    del remaining[:1]
+    while remaining:
         last = words[ordered[-1]]
-        following = max(left, key=lambda a: len(last & words[a]) / (len(last | words[a]) or 1))
-        left.remove(following)
+        following = max(remaining, key=lambda a: len(last & words[a]) / (len(last | words[a]) or 1))
+        remaining.remove(following)
         ordered.append(following)
     return ordered
 
@@ -145,8 +145,8 @@ def enter_answers(course: Path, name: str, path: Path, db: str | None = None) ->
     scored = len(scores)
     entered = {(change.student, change.cell) for change in scores}
     waiting = sum(
-        answer.points is None and bool(answer.text) and who not in entered
-        for who, answer in known_answers.items()
+        answer.points is None and bool(answer.text) and key not in entered
+        for key, answer in known_answers.items()
     )
     lines = [f"{count(scored, 'score')} and {count(len(changes) - scored, 'comment')} entered"]
     if waiting:
@@ -158,35 +158,35 @@ def changes_in(
     row: dict[str, str], answers: dict[tuple[str, str], WrittenAnswer], where: str
 ) -> Iterable[ManualChange]:
     """Yield the changes of points and comment that a row asks for."""
-    who = row["student"].strip(), row["question"].strip()
-    if who not in answers:
-        raise UserError(f"{where}: there is no answer of {who[0] or 'nobody'} to {who[1]}")
-    answer = answers[who]
+    key = row["student"].strip(), row["question"].strip()
+    if key not in answers:
+        raise UserError(f"{where}: there is no answer of {key[0] or 'nobody'} to {key[1]}")
+    answer = answers[key]
     if entered := row["points"].strip().replace(",", "."):
         points = -1.0
         with suppress(ValueError):
             points = float(entered)
         if not 0 <= points <= answer.maximum:
-            wanted = f"from 0 to {answer.maximum:g} points"
-            raise UserError(f"{where}: expected {wanted}, got {entered}")
+            range_in_words = f"from 0 to {answer.maximum:g} points"
+            raise UserError(f"{where}: expected {range_in_words}, got {entered}")
         if points != answer.points:
-            yield ManualChange(*who, "points", answer.points, points)
+            yield ManualChange(*key, "points", answer.points, points)
     comment = row["comment"].strip()
     if comment and comment != answer.comment.strip():
-        yield ManualChange(*who, "comment", answer.comment, comment)
+        yield ManualChange(*key, "comment", answer.comment, comment)
 
 
 def note_changes(course: Path, name: str, changes: list[ManualChange]) -> None:
     """Add to the log who entered which changes, and when."""
     if not changes:
         return
-    who = user_here()
+    user = user_here()
     place = course / "reports" / name / MANUAL_SCORES_FILE
     with one_process_at_a_time(place):
         before = [] if not place.is_file() else [[*row.values()] for row in records_in(place)[1]]
         now = datetime.now(UTC).isoformat(timespec="seconds")
         replace_file(
-            place, csv_table([MANUAL_SCORES_HEAD, *before, *((now, who, *c) for c in changes)])
+            place, csv_table([MANUAL_SCORES_HEAD, *before, *((now, user, *c) for c in changes)])
         )
 
 

@@ -66,11 +66,11 @@ def assemble_package(
     notebooks: Sequence[Path],
     folder: Path,
     limits: Limits,
-    seen: Callable[[int, int, str], None] = lambda *_: None,
+    on_judged: Callable[[int, int, str], None] = lambda *_: None,
 ) -> Assembled:
     """Write the package ``mine`` of what these notebooks hold to ``folder``; return what was made.
 
-    ``seen`` is called for each notebook that has been judged. Raises ``UserError`` for two
+    ``on_judged`` is called for each notebook that has been judged. Raises ``UserError`` for two
     notebooks of one chapter, for two students' notebooks, for one of another version of the course,
     and for a folder that holds anything else.
     """
@@ -104,11 +104,11 @@ def assemble_package(
         chapters[stem] = ChapterParts(
             stem, path, definitions_in(cells), why_unusable_answers(report, cells), needed_by_name
         )
-        seen(number, len(read), path.name)
-    made = parts_given_right_ones(
+        on_judged(number, len(read), path.name)
+    chapters_mended = parts_given_right_ones(
         parts_that_fit([chapters[s] for s in STEMS if s in chapters], limits), limits
     )
-    return Assembled(folder, tuple(made), write_package(folder, made))
+    return Assembled(folder, tuple(chapters_mended), write_package(folder, chapters_mended))
 
 
 def parts_that_fit(chapters: list[ChapterParts], limits: Limits) -> list[ChapterParts]:
@@ -118,8 +118,9 @@ def parts_that_fit(chapters: list[ChapterParts], limits: Limits) -> list[Chapter
         broken = {t: reason for t, reason in try_parts(chapters, targets, limits).items() if reason}
         if not broken:
             return chapters
-        shown = {t for t in broken if broken.keys() & set(called_by(t, chapters))}
-        for target in broken.keys() - shown or broken:  # the others are tried with ours for these
+        explained = {t for t in broken if broken.keys() & set(called_by(t, chapters))}
+        # The others are tried again with ours in place of these.
+        for target in broken.keys() - explained or broken:
             reason = broken[target]
             cause = cause_of(target, chapters, limits)
             why = (BECAUSE.format(cause) if cause else TOGETHER) + reason
@@ -134,9 +135,11 @@ def without_part(target: str, why: str, chapters: Sequence[ChapterParts]) -> lis
 
 def cause_of(target: str, chapters: Sequence[ChapterParts], limits: Limits) -> str:
     """Return the one part that lets a broken part pass if ours is in its place; "" for none."""
-    for other in called_by(target, chapters):
-        if not any(try_parts(without_part(other, "ours", chapters), [target], limits).values()):
-            return other
+    for dependency in called_by(target, chapters):
+        if not any(
+            try_parts(without_part(dependency, "ours", chapters), [target], limits).values()
+        ):
+            return dependency
     return ""
 
 
@@ -172,8 +175,10 @@ def parts_given_right_ones(chapters: list[ChapterParts], limits: Limits) -> list
 def require_ours(folder: Path) -> None:
     """Raise ``UserError`` if a folder of that name holds anything but such a package."""
     with explained_file_errors(folder, PACKAGE_ADVICE):
-        other = folder.exists() and not (folder / "__init__.py").is_file() and any(folder.iterdir())
-    if other:
+        is_other_folder = (
+            folder.exists() and not (folder / "__init__.py").is_file() and any(folder.iterdir())
+        )
+    if is_other_folder:
         raise UserError(f"{folder} holds something else: move it, or name another folder with -o")
 
 
@@ -191,11 +196,11 @@ def require_this_version(path: Path, stem: str, cells: Sequence[Cell]) -> None:
     """Raise ``UserError`` if a notebook is of another version of the course."""
     if any(INSTRUCTORS in cell.source for cell in cells):
         raise UserError(f"{path} is an instructor's notebook: it holds the answers")
-    ours = {known.name for known in index().values() if known.stem == stem}
-    theirs = {c.grade_id for c in cells if c.solution and c.code}
-    if theirs - ours:
+    known_exercises = {exercise.name for exercise in index().values() if exercise.stem == stem}
+    answered_exercises = {c.grade_id for c in cells if c.solution and c.code}
+    if unknown := answered_exercises - known_exercises:
         raise UserError(
-            f"{path} asks for {one_line(', '.join(sorted(theirs - ours)), 200)}, which attncourse "
+            f"{path} asks for {one_line(', '.join(sorted(unknown)), 200)}, which attncourse "
             f"{attncourse.__version__} does not know: install the version the notebook is of, "
             "or download the notebook again and copy your answers"
         )

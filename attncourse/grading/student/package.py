@@ -49,12 +49,12 @@ class Definition(NamedTuple):
 
     @property
     def bound(self) -> frozenset[str]:
-        """The names that the statement defines."""
+        """Return the names that the statement defines."""
         return bound_names(ast.Module([self.node], []))
 
     @property
     def read(self) -> frozenset[str]:
-        """The names that the statement needs."""
+        """Return the names that the statement needs."""
         return cell_names(ast.Module([self.node], [])).read
 
 
@@ -74,12 +74,12 @@ class ChapterParts:
 
     @property
     def mine(self) -> list[str]:
-        """The names of exercises whose answers are the student's."""
+        """Return the names of exercises whose answers are the student's."""
         return [name for name, reason in self.why.items() if not reason]
 
     @property
     def ours(self) -> list[str]:
-        """The names of exercises whose answers are ours."""
+        """Return the names of exercises whose answers are ours."""
         return [name for name, reason in self.why.items() if reason]
 
     def changed(self, **why: str) -> "ChapterParts":
@@ -145,8 +145,8 @@ def import_lines(node: ast.ImportFrom, names_by_stem: dict[str, list[str]]) -> l
     """Return an import from an earlier chapter, of the student's own answers if there are any."""
     root, _, stem = (node.module or "").partition(".")
     mine = [a for a in node.names if root == "attncourse" and a.name in names_by_stem.get(stem, ())]
-    rest = [a for a in node.names if a not in mine]
-    pairs = ((f"mine.{stem}", mine), (node.module, rest))
+    other_names = [a for a in node.names if a not in mine]
+    pairs = ((f"mine.{stem}", mine), (node.module, other_names))
     return [ast.unparse(ast.ImportFrom(m, names, node.level)) for m, names in pairs if names]
 
 
@@ -180,14 +180,14 @@ def milestones_reached(folder: Path) -> dict[str, int]:
         data = json.loads((folder / REACHED_FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):  # nobody has tried, or it was changed by hand
         return {}
-    known = data if isinstance(data, dict) else {}
-    return {m: known[m] for m in MILESTONES.values() if isinstance(known.get(m), int)}
+    recorded = data if isinstance(data, dict) else {}
+    return {m: recorded[m] for m in MILESTONES.values() if isinstance(recorded.get(m), int)}
 
 
-def record_milestone(folder: Path, name: str, ours: int) -> None:
-    """Record that a package has reached a milestone with ``ours`` parts of ours."""
+def record_milestone(folder: Path, name: str, n_ours: int) -> None:
+    """Record that a package has reached a milestone with ``n_ours`` parts that are the course's."""
     replace_file(
-        folder / REACHED_FILE, json.dumps(milestones_reached(folder) | {name: ours}) + "\n"
+        folder / REACHED_FILE, json.dumps(milestones_reached(folder) | {name: n_ours}) + "\n"
     )
 
 
@@ -214,15 +214,14 @@ def try_parts(
     with tempfile.TemporaryDirectory(prefix="attncourse-mine-") as place:
         write_package(Path(place, "mine"), chapters)
         command = [sys.executable, "-c", CHECK, *targets]
-        most = (
-            CLOCK_SECONDS_PER_WORK * limits.submission
-        )  # a busy machine takes that long for as much work
+        # A busy machine takes that long for as much work.
+        max_seconds = CLOCK_SECONDS_PER_WORK * limits.submission
         try:
-            done = subprocess.run(command, cwd=place, capture_output=True, timeout=most)
+            ended = subprocess.run(command, cwd=place, capture_output=True, timeout=max_seconds)
         except subprocess.TimeoutExpired:
             return dict.fromkeys(targets, "it did not end in time")
         try:
-            return json.loads(done.stdout.splitlines()[-1])
+            return json.loads(ended.stdout.splitlines()[-1])
         except (IndexError, ValueError):
-            said = done.stderr.decode("utf-8", "replace").splitlines()
-            return dict.fromkeys(targets, said[-1] if said else "the process ended")
+            error_lines = ended.stderr.decode("utf-8", "replace").splitlines()
+            return dict.fromkeys(targets, error_lines[-1] if error_lines else "the process ended")

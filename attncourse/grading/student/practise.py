@@ -61,14 +61,16 @@ def write_practice(
     for a folder that is not there, and for a seed that is no number.
     """
     stem = chapter_stem(chapter)
-    every = drills_or_error(stem, chapter)
-    if number > len(every):
-        raise UserError(f"{chapter} has {count(len(every), 'drill')}: --number {len(every)}")
+    all_drills = drills_or_error(stem, chapter)
+    if number > len(all_drills):
+        raise UserError(
+            f"{chapter} has {count(len(all_drills), 'drill')}: --number {len(all_drills)}"
+        )
     if not folder.is_dir():
         raise UserError(f"there is no folder {folder}: name the one with your notebooks, --folder")
     saved = saved_outputs(folder, stem)
     chosen = ordered_drills(
-        every, saved.named, whole_number(seed, random.SystemRandom().randrange(10**6))
+        all_drills, saved.named, whole_number(seed, random.SystemRandom().randrange(10**6))
     )[:number]
     place = output or free_place(folder, chapter_folder(stem))
     if place.exists():
@@ -80,11 +82,11 @@ def write_practice(
 def chapter_stem(chapter: str) -> str:
     """Return the stem of a chapter that is given as ``05_kqv`` or ``kqv``; or ``UserError``."""
     bare = chapter.rstrip("/")
-    known = {chapter_folder(stem): stem for stem in STEMS} | {stem: stem for stem in STEMS}
-    if bare not in known:
-        hint = did_you_mean(bare, known)
+    stems = {chapter_folder(stem): stem for stem in STEMS} | {stem: stem for stem in STEMS}
+    if bare not in stems:
+        hint = did_you_mean(bare, stems)
         raise UserError(f"no chapter is called {bare}{hint or ': name one as its folder, 05_kqv'}")
-    return known[bare]
+    return stems[bare]
 
 
 def chapter_folder(stem: str) -> str:
@@ -94,12 +96,12 @@ def chapter_folder(stem: str) -> str:
 
 def drills_or_error(stem: str, chapter: str) -> tuple[Drill, ...]:
     """Return a chapter's drills; raise ``UserError`` if it has none."""
-    every = drills_of(stem)
-    if not every:
-        having = [chapter_folder(other) for other in STEMS if drills_of(other)]
+    drills = drills_of(stem)
+    if not drills:
+        having = [chapter_folder(other_stem) for other_stem in STEMS if drills_of(other_stem)]
         alternatives = f": there are some for {', '.join(having)}" if having else ""
         raise UserError(f"{chapter} has no drills yet{alternatives}")
-    return every
+    return drills
 
 
 def free_place(folder: Path, name: str) -> Path:
@@ -118,7 +120,7 @@ def free_place(folder: Path, name: str) -> Path:
 def saved_outputs(folder: Path, stem: str) -> SavedOutputs:
     """Return what checks named in the notebooks of a chapter in and below a folder."""
     times: Counter[NamedMistake] = Counter()
-    notebooks, shown, unreadable = [], 0, []
+    notebooks, n_shown, unreadable = [], 0, []
     for path in notebooks_below(folder):
         try:
             cells = json.loads(path.read_bytes().decode("utf-8-sig"))["cells"]
@@ -130,13 +132,13 @@ def saved_outputs(folder: Path, stem: str) -> SavedOutputs:
         if not any(f"{stem}." in source for source in sources):
             continue
         notebooks.append(path)
-        shown += bool(texts)
+        n_shown += bool(texts)
         for text in texts:
             for target, sentence in NAMED.findall(MARKUP.sub("", text)):
                 if target.startswith(f"{stem}."):
                     times[NamedMistake(target, as_sentence(sentence))] += 1
-    named = tuple(mistake for mistake, _ in times.most_common())
-    return SavedOutputs(named, tuple(notebooks), shown, tuple(unreadable))
+    mistakes = tuple(mistake for mistake, _ in times.most_common())
+    return SavedOutputs(mistakes, tuple(notebooks), n_shown, tuple(unreadable))
 
 
 def notebooks_below(folder: Path) -> Iterator[Path]:

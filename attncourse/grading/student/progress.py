@@ -64,23 +64,24 @@ class FolderProgress:
 
     @property
     def next(self) -> str:
-        """The exercise to do next: the first tried and not done, or else the first open one; or "".
+        """Return the exercise to do next; "" if all are done.
 
-        Questions come last.
+        It is the first that was tried and is not done, or else the first open one. Questions come
+        last.
         """
-        left = [t for s in MARK_STATES[1:] for t, state in self.states.items() if state == s]
-        return next(iter([*left, *(t for t in question_points() if t not in self.waiting)]), "")
+        undone = [t for s in MARK_STATES[1:] for t, state in self.states.items() if state == s]
+        return next(iter([*undone, *(t for t in question_points() if t not in self.waiting)]), "")
 
     @property
     def within_reach(self) -> list[str]:
-        """The milestones that are not reached, though their chapters are done."""
+        """Return the milestones that are not reached, though their chapters are done."""
         return [name for stem, name in MILESTONES.items() if self.milestone(stem) == TRIED]
 
     def milestone(self, stem: str) -> str:
         """Return the state of a chapter's milestone: done, tried (it can be reached) or open."""
-        left = self.count(OPEN, stem) + self.count(TRIED, stem)
+        is_missing_some = self.count(OPEN, stem) + self.count(TRIED, stem)
         yours = self.reached.get(MILESTONES[stem]) == 0
-        return DONE if yours else OPEN if left else TRIED
+        return DONE if yours else OPEN if is_missing_some else TRIED
 
 
 class OwnNotebook(NamedTuple):
@@ -101,15 +102,15 @@ def own_notebooks(folder: Path) -> tuple[list[OwnNotebook], list[str]]:
     if not folder.is_dir():
         raise UserError(f"there is no folder {folder}: name the one with your notebooks")
     relative = (path.relative_to(folder) for path in folder.rglob("*.ipynb") if path.is_file())
-    every = sorted(folder / p for p in relative if not any(part[0] == "." for part in p.parts))
+    all_paths = sorted(folder / p for p in relative if not any(part[0] == "." for part in p.parts))
     whose = selfcheck.handed_in_by(folder / "any")
-    paths = [path for path in every if selfcheck.handed_in_by(path) == whose]
+    paths = [path for path in all_paths if selfcheck.handed_in_by(path) == whose]
     notebooks: list[OwnNotebook] = []
     left_out: list[str] = []
-    if students_own := len(every) - len(paths):
-        what = f"{count(students_own, 'notebook')} in {selfcheck.SUBMITTED}/STUDENT/…"
+    if students_own := len(all_paths) - len(paths):
+        skipped = f"{count(students_own, 'notebook')} in {selfcheck.SUBMITTED}/STUDENT/…"
         why = "students handed them in, and attncourse grade ASSIGNMENT runs them"
-        left_out.append(f"{what}: {why}")
+        left_out.append(f"{skipped}: {why}")
     for path in paths:
         try:
             data, cells = selfcheck.read_own_notebook(path)
@@ -132,11 +133,11 @@ def own_notebooks(folder: Path) -> tuple[list[OwnNotebook], list[str]]:
 
 
 def folder_progress(
-    folder: Path, limits: Limits, seen: Callable[[int, int, str], None] = lambda *_: None
+    folder: Path, limits: Limits, on_judged: Callable[[int, int, str], None] = lambda *_: None
 ) -> FolderProgress:
     """Return the progress that the notebooks in and below a folder show.
 
-    If two notebooks hold an exercise, the better answer counts. ``seen`` is called for each
+    If two notebooks hold an exercise, the better answer counts. ``on_judged`` is called for each
     notebook that has been judged: how many, of how many, and its name. Raises ``UserError`` for a
     folder without a notebook of the course.
     """
@@ -157,7 +158,7 @@ def folder_progress(
         waiting |= {
             f"{stem}.{name}" for name in answered_questions(cells)
         } & question_points().keys()
-        seen(number, len(notebooks), path.name)
+        on_judged(number, len(notebooks), path.name)
     reached = reached_in_folder(folder)
     return FolderProgress(states, places, tuple(left_out), reached, frozenset(waiting))
 
@@ -196,50 +197,57 @@ def states_of(report: Report, cells: Iterable[Cell]) -> dict[str, str]:
 
 def progress_table(folder_progress: FolderProgress) -> Table:
     """Return a table with a row for each chapter: how many exercises are done, which are not."""
-    made = empty_table("chapter", "done#", "tried", "open")
+    table = empty_table("chapter", "done#", "tried", "open")
     for number, stem in enumerate(STEMS, 1):
-        mine = {
+        states = {
             t.split(".")[1]: s
             for t, s in folder_progress.states.items()
             if t.startswith(f"{stem}.")
         }
-        done, person = folder_progress.count("done", stem), folder_progress.for_a_person(stem)
+        n_done, person = folder_progress.count("done", stem), folder_progress.for_a_person(stem)
         questions = {t.split(".")[1]: t for t in question_points() if t.startswith(f"{stem}.")}
-        mine |= {
+        states |= {
             name: OPEN
             for name, target in questions.items()
             if target not in folder_progress.waiting
         }
-        tried, left = ("\n".join(n for n, s in mine.items() if s == x) for x in MARK_STATES[1:])
-        begun = done or tried or person
-        every = len(mine.keys() | questions.keys())
-        made.add_row(
+        tried_names, open_names = (
+            "\n".join(n for n, s in states.items() if s == x) for x in MARK_STATES[1:]
+        )
+        begun = n_done or tried_names or person
+        n_exercises = len(states.keys() | questions.keys())
+        table.add_row(
             Text(f"{number:2} {stem}", style="" if begun else "dim"),
-            Text(f"{done} of {every}{person}", style="" if tried or left else "green"),
-            Text(tried, style="bold"),
-            Text(left if begun else "all", style="dim"),
+            Text(
+                f"{n_done} of {n_exercises}{person}",
+                style="" if tried_names or open_names else "green",
+            ),
+            Text(tried_names, style="bold"),
+            Text(open_names if begun else "all", style="dim"),
         )
         if stem in MILESTONES:
             state, name = folder_progress.milestone(stem), f"milestone {MILESTONES[stem]}"
-            ours = folder_progress.reached.get(MILESTONES[stem])
-            said = "" if ours is None else as_reached(ours).removeprefix("is ")
-            mark = Text(said, style="green" if ours == 0 else "")
+            n_ours = folder_progress.reached.get(MILESTONES[stem])
+            milestone_state = "" if n_ours is None else as_reached(n_ours).removeprefix("is ")
+            mark = Text(milestone_state, style="green" if n_ours == 0 else "")
             can = f"attncourse {name}" if state == TRIED else ""
-            made.add_row(Text(f"   {name}", style="dim"), mark, "", Text(can, style="bold"))
-    return made
+            table.add_row(Text(f"   {name}", style="dim"), mark, "", Text(can, style="bold"))
+    return table
 
 
 def summary(folder_progress: FolderProgress) -> str:
     """Return the lines below the table: what has been done, and what comes next."""
-    done, tried = folder_progress.count("done"), folder_progress.count("tried")
-    every = len(folder_progress.states) + len(question_points())
-    lines = [f"{done} of {every} exercises done"]
-    if tried > 0:
-        lines[-1] += f", {tried} tried"
+    n_done, n_tried = folder_progress.count("done"), folder_progress.count("tried")
+    n_exercises = len(folder_progress.states) + len(question_points())
+    lines = [f"{n_done} of {n_exercises} exercises done"]
+    if n_tried > 0:
+        lines[-1] += f", {n_tried} tried"
     lines[0] += folder_progress.for_a_person()
-    yours = sum(ours == 0 for ours in folder_progress.reached.values())
+    yours = sum(n_ours == 0 for n_ours in folder_progress.reached.values())
     lines.append(f"{yours} of {len(MILESTONES)} milestones are yours")
-    runs = [f"{name} {as_reached(ours)}" for name, ours in folder_progress.reached.items() if ours]
+    runs = [
+        f"{name} {as_reached(n_ours)}" for name, n_ours in folder_progress.reached.items() if n_ours
+    ]
     if runs:
         lines[-1] += f"; {', '.join(runs)}"
     if folder_progress.within_reach:
@@ -254,7 +262,7 @@ def summary(folder_progress: FolderProgress) -> str:
     stem, name = folder_progress.next.split(".")
     where = folder_progress.places.get(folder_progress.next)
     place = f"in {where}" if where else f"in the notebook of chapter {STEMS.index(stem) + 1}"
-    known = index().get(folder_progress.next)
-    takes = f" (about {known.minutes} minutes)" if known else ""
+    exercise = index().get(folder_progress.next)
+    takes = f" (about {exercise.minutes} minutes)" if exercise else ""
     lines.append(f"next: {name}, {place}{takes}")
     return "\n".join(lines)

@@ -150,15 +150,21 @@ def own_assignment(cells: Cells, file_stem: str, explain: bool = True) -> Assign
     they say which variant is asked for.
     """
     stem = chapter_of(cells, file_stem)
-    chosen = [known for known in index().values() if known.stem == stem]
+    chosen = [exercise for exercise in index().values() if exercise.stem == stem]
     torch = any(re.search(r"^[ \t]*(import|from) torch\b", c.source, re.M) for c in cells if c.code)
-    ours = Path(attncourse.__file__).with_name(f"{stem}.py").read_text(encoding="utf-8")
+    chapter_source = Path(attncourse.__file__).with_name(f"{stem}.py").read_text(encoding="utf-8")
     answers = [Cell("import torch" if torch else "", solution=True)]  # which a lane starts with
     answers += [
-        Cell(OURS.format(source=ours, name=known.name), grade_id=known.name, solution=True)
-        for known in chosen
+        Cell(
+            OURS.format(source=chapter_source, name=exercise.name),
+            grade_id=exercise.name,
+            solution=True,
+        )
+        for exercise in chosen
     ]
-    asked_for = {known.name for known in chosen}  # where no test's cell was taken for an answer
+    asked_for = {
+        exercise.name for exercise in chosen
+    }  # where no test's cell was taken for an answer
     silent = [
         Cell("", grade_id=c.grade_id, locked=True)
         for c in cells
@@ -166,11 +172,11 @@ def own_assignment(cells: Cells, file_stem: str, explain: bool = True) -> Assign
     ]
     variants = variants_asked(cell.source for cell in cells if cell.code)
     tests = []
-    for known in chosen:
-        variant = variants.get(known.target, "")
-        asks = {"target": known.target, "name": known.name, "variant": variant}
+    for exercise in chosen:
+        variant = variants.get(exercise.target, "")
+        asks = {"target": exercise.target, "name": exercise.name, "variant": variant}
         source = EXAMINE_SOURCE.format(**asks, explain=explain)
-        about = {"grade_id": known.target, "points": known.points}
+        about = {"grade_id": exercise.target, "points": exercise.points}
         tests.append(Cell(source, grade=True, locked=True, **about))
     return Assignment(stem, (*answers, *dict.fromkeys(silent), *tests), released=False)
 
@@ -182,9 +188,9 @@ def chapter_of(cells: Cells, file_stem: str) -> str:
     votes += [stem for c in cells for stem in CHECKED.findall(c.source) if stem in STEMS]
     if votes:
         return Counter(votes).most_common(1)[0][0]
-    named = [stem for stem in STEMS if re.search(rf"(^|[^a-z]){stem}([^a-z]|$)", file_stem)]
-    if named:
-        return max(named, key=len)
+    stems = [stem for stem in STEMS if re.search(rf"(^|[^a-z]){stem}([^a-z]|$)", file_stem)]
+    if stems:
+        return max(stems, key=len)
     raise UserError(
         f"cannot tell which exercises {file_stem}.ipynb is about: it has none of their cells; "
         f"name it after its chapter ({', '.join(STEMS)})"

@@ -70,7 +70,7 @@ def outcome_lines(order: str, seconds: float) -> tuple[list[str], str]:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         path = os.pathsep.join(filter(None, sys.path))  # the package may be no installed one
         try:
-            done = subprocess.run(
+            ended = subprocess.run(
                 command,
                 input=order.encode(),
                 stdout=subprocess.PIPE,
@@ -80,7 +80,7 @@ def outcome_lines(order: str, seconds: float) -> tuple[list[str], str]:
             )
         except subprocess.TimeoutExpired as late:
             return ended_lines(late.stdout or b""), TOOK_TOO_LONG
-    return ended_lines(done.stdout), PROCESS_ENDED
+    return ended_lines(ended.stdout), PROCESS_ENDED
 
 
 def ended_lines(output: bytes) -> list[str]:

@@ -74,7 +74,7 @@ def fingerprints(tree: ast.Module) -> Prints:
     prints = set()
     for run in statement_runs(tree, made_up):
         last = max(len(run) - N_NEIGHBOURS, 0)
-        prints |= {tuple(run[at : at + N_NEIGHBOURS]) for at in range(last + 1)}
+        prints |= {tuple(run[start : start + N_NEIGHBOURS]) for start in range(last + 1)}
     return frozenset(prints)
 
 

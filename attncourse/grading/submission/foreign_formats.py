@@ -10,8 +10,11 @@ NOTEBOOK_ITSELF_HINT = "hand in the notebook itself, the .ipynb file"
 LINK = f"a link, not the notebook it leads to: {NOTEBOOK_ITSELF_HINT}"
 # What a text is by its beginning, and what to ask for; the first that fits.
 FORMAT_MESSAGES = tuple(
-    (re.compile(pattern, re.M | re.I), said if ": " in said else f"{said}: {NOTEBOOK_ITSELF_HINT}")
-    for pattern, said in (
+    (
+        re.compile(pattern, re.M | re.I),
+        message if ": " in message else f"{message}: {NOTEBOOK_ITSELF_HINT}",
+    )
+    for pattern, message in (
         (r"\A\s*\[InternetShortcut\]|\A\s*\[Desktop Entry\]|\A\s*https?://\S+\s*\Z", LINK),
         (r"\A\s*<\?xml[^>]*>\s*(?:<!DOCTYPE plist[^>]*>\s*)?<plist", LINK),
         (r"\A\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)?<svg", "an SVG picture"),
@@ -58,8 +61,8 @@ def syntax_mistake(text: str) -> str:
     try:
         parse_quietly(python_alone(text[:MAX_PARSED_CHARS]))
     except NO_TREE as error:
-        known = isinstance(error, SyntaxError)
-        return f" with a mistake in line {error.lineno} ({error.msg})" if known else ""
+        is_syntax_error = isinstance(error, SyntaxError)
+        return f" with a mistake in line {error.lineno} ({error.msg})" if is_syntax_error else ""
     return ""
 
 

@@ -33,14 +33,14 @@ def unusual_imports(sources: Iterable[str], given_sources: Iterable[str]) -> lis
     """
     sources = list(sources)
     files = {p.removesuffix(".py").split("/")[0] for p, _ in map(file_written, sources) if p}
-    known = (
+    usual = (
         ORDINARY_MODULES
         | {name.split(".")[0] for source in given_sources for name in imported_names(source)}
         | files
     )
     imports_by_cell = (dict.fromkeys(imported_names(source)) for source in sources)
     return [
-        [name for name in names if PRIVATE_NAME.search(name) or name.split(".")[0] not in known]
+        [name for name in names if PRIVATE_NAME.search(name) or name.split(".")[0] not in usual]
         for names in imports_by_cell
     ]
 

@@ -61,15 +61,15 @@ def without_templates(source: str) -> tuple[str, list[Version]]:
     A string ends at the first of its quotes that stands outside of all braces; where one does not
     end, nothing is replaced.
     """
-    pieces, used, at = [], [], 0
-    while (match := TEXT.search(source, at)) is not None:
-        pieces.append(source[at : match.start()])
-        at = match.end()
+    pieces, used, position = [], [], 0
+    while (match := TEXT.search(source, position)) is not None:
+        pieces.append(source[position : match.start()])
+        position = match.end()
         if not match["prefix"]:
             pieces.append(match[0])
             continue
         marks, depth = re.compile(rf"{{{{|}}}}|[{{}}]|\\[\s\S]|{match['quote']}"), 0
-        for token in marks.finditer(source, at):
+        for token in marks.finditer(source, position):
             depth += {"{": 1, "}": -1}.get(token[0], 0)
             if token[0] == match["quote"] and not depth:
                 break
@@ -77,5 +77,5 @@ def without_templates(source: str) -> tuple[str, list[Version]]:
             return source, []
         pieces.append("''")
         used.append((3, 14) if "t" in match["prefix"].lower() else (3, 12))
-        at = token.end()
-    return "".join([*pieces, source[at:]]), used
+        position = token.end()
+    return "".join([*pieces, source[position:]]), used

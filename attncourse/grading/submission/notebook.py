@@ -80,17 +80,17 @@ class Assignment:
 
     @cached_property
     def tests(self) -> dict[str, Cell]:
-        """The cells that run in place of the submission's own, by grade id, in order."""
+        """Return the cells that run in place of the submission's own, by grade id, in order."""
         return {c.grade_id: c for c in self.cells if c.test and c.grade_id}
 
     @cached_property
     def graded(self) -> dict[str, Cell]:
-        """The cells that earn points without a person's judgement, by grade id, in order."""
+        """Return the cells that earn points without a person's judgement, by grade id, in order."""
         return {grade_id: c for grade_id, c in self.tests.items() if c.grade}
 
     @property
     def maximum(self) -> float:
-        """The points that all graded cells together can earn."""
+        """Return the points that all graded cells together can earn."""
         return math.fsum(cell.points for cell in self.graded.values())
 
 
@@ -111,13 +111,13 @@ def read_submission_cells(data: bytes) -> Reading:
     Raises ``Unreadable``, and nothing else, if there is no telling what the cells are.
     """
     text, notes = to_text(data)
-    versions, said = versions_of(text)
+    versions, notes_on_cells = versions_of(text)
     mended: dict[Cells, None] = {}  # each once, in order
     for version in versions:
-        cells, more = mend_cells(version)
+        cells, more_notes = mend_cells(version)
         mended[cells] = None
-        said += more
-    return Reading(tuple(mended), (*notes, *dict.fromkeys(said)))
+        notes_on_cells += more_notes
+    return Reading(tuple(mended), (*notes, *dict.fromkeys(notes_on_cells)))
 
 
 def read_cells(data: bytes) -> Cells:
@@ -142,9 +142,9 @@ def versions_of(text: str) -> tuple[list[Cells], list[str]]:
     versions, notes = [], [CONFLICT]
     for side in both:
         with suppress(Unreadable):
-            cells_found, said = versions_of_cells(side)
-            versions += cells_found
-            notes += said
+            side_versions, more_notes = versions_of_cells(side)
+            versions += side_versions
+            notes += more_notes
     if not versions:
         line = text[: text.index("<<<<<<<")].count("\n") + 1
         raise Unreadable(f"line {line}: a merge conflict, and neither side of it is a notebook")
@@ -159,28 +159,28 @@ def versions_of_cells(text: str) -> tuple[list[Cells], list[str]]:
     raw, notes = raw_cells(text)
     if len(raw) > MAX_CELLS:
         raise Unreadable(f"it has more than {MAX_CELLS} cells: hand in only your answers")
-    cells, said = cut_to_room([cell_of(cell) for cell in raw])
-    notes += said
+    cells, more_notes = cut_to_room([cell_of(cell) for cell in raw])
+    notes += more_notes
     split = [conflict_sides(cell.source) or (cell.source, cell.source) for cell in cells]
-    made = [
+    versions = [
         tuple(replace(cell, source=source) for cell, source in zip(cells, side, strict=True))
         for side in zip(*split, strict=True)
     ]
-    made = [nbdime_side(version, n) for n, version in enumerate(made)] or [()]
-    if made[0] == made[-1]:
-        return made[:1], notes
-    return made, [*notes, CONFLICT]
+    versions = [nbdime_side(version, n) for n, version in enumerate(versions)] or [()]
+    if versions[0] == versions[-1]:
+        return versions[:1], notes
+    return versions, [*notes, CONFLICT]
 
 
 def nbdime_side(cells: Cells, side: int) -> Cells:
     """Return the cells of one side of the conflicts that nbdime marks by cells of their own."""
-    cells_of_side, at = [], None
+    cells_of_side, open_side = [], None
     for cell in cells:
         text = unescape(TAGS.sub("", cell.source)).strip(" *\n") if not cell.code else ""
         mark = text[:7] if text[7:8] in ("", " ") and len(text) < MAX_LABEL_CHARS else ""
         if mark in SIDES:
-            at = SIDES[mark]
-        elif at in (None, side):
+            open_side = SIDES[mark]
+        elif open_side in (None, side):
             cells_of_side.append(cell)
     return tuple(cells_of_side)
 
@@ -196,18 +196,18 @@ def cut_to_room(cells: list[Cell]) -> tuple[list[Cell], list[str]]:
         if c.code and len(c.source) > MAX_UNCUT_CHARS
     }
     over = sum(len(cell.source) for cell in cells if cell.code) - MAX_CODE_CHARS
-    lengths = [(len(text), n, at) for n, texts in pieces.items() for at, text in texts.items()]
-    notes, made = [], list(cells)
-    for length, n, at in sorted(lengths, reverse=True):
+    lengths = [(len(text), n, line) for n, texts in pieces.items() for line, text in texts.items()]
+    notes, shortened = [], list(cells)
+    for length, n, line in sorted(lengths, reverse=True):
         if over <= 0:
             break
         over -= length
-        text = shortened_line(pieces[n].pop(at)[:200], 40)
+        text = shortened_line(pieces[n].pop(line)[:200], 40)
         notes.append(f"cell {n + 1}: `{text}`, {length:,} characters, was left out: {TOO_LONG}")
-        made[n] = replace(made[n], source="".join(pieces[n].values()))
+        shortened[n] = replace(shortened[n], source="".join(pieces[n].values()))
     if over > 0:
         raise Unreadable(f"its code has {over + MAX_CODE_CHARS:,} characters: {TOO_LONG}")
-    return made, notes
+    return shortened, notes
 
 
 def cell_of(raw: dict[str, Any]) -> Cell:

@@ -42,7 +42,7 @@ class Part:
 
     @property
     def name(self) -> str:
-        """The cell's name in messages: by its exercise, or else by its number."""
+        """Return the cell's name in messages: by its exercise, or else by its number."""
         return f"cell {self.answers[0] if self.answers else self.number}"
 
     @property
@@ -52,7 +52,7 @@ class Part:
 
     @cached_property
     def names(self) -> CellNames:
-        """The names that the cell binds and reads; none if it does not run, or is no Python."""
+        """Return the names that the cell binds and reads; none if it does not run or parse."""
         return (names_in_cell(self.cell.source) if self.runs else None) or CellNames()
 
 
@@ -63,16 +63,16 @@ def labelled_cells(cells: Cells, assignment: Assignment) -> tuple[list[Part], li
     """
     answers = {c.grade_id for c in assignment.cells if c.solution and c.grade_id}
     released = {g: bare_text(as_released(cell)) for g, cell in assignment.tests.items()}
-    whole = {g: bare_text(cell.source) for g, cell in assignment.tests.items()}
-    claimed = {c.grade_id for c in cells if claims_test(c, whole)}
+    full_texts = {g: bare_text(cell.source) for g, cell in assignment.tests.items()}
+    claimed = {c.grade_id for c in cells if claims_test(c, full_texts)}
     copies: set[str] = set()
     parts, notes = [], []
     for number, cell in enumerate(cells, start=1):
-        copy_of, edited = cell.grade_id if claims_test(cell, whole) else "", False
+        copy_of, edited = cell.grade_id if claims_test(cell, full_texts) else "", False
         if not copy_of and cell.code:
             text = bare_text(cell.source)
-            free = [g for g in whole if g not in claimed | copies]
-            copy_of = next((g for g in free if text and text in (released[g], whole[g])), "")
+            free = [g for g in full_texts if g not in claimed | copies]
+            copy_of = next((g for g in free if text and text in (released[g], full_texts[g])), "")
             edited = not copy_of and cell.grade_id in free
             copy_of = cell.grade_id if edited else copy_of
         if copy_of in copies:
@@ -94,20 +94,20 @@ def claims_test(cell: Cell, tests: dict[str, str]) -> bool:
 
 def join_split_cells(parts: list[Part], assignment: Assignment) -> tuple[list[Part], list[str]]:
     """Return the parts with the pieces of a split cell joined again, and notes."""
-    made, notes, at = [], [], 0
-    while at < len(parts):
-        run = takewhile(lambda part: part.runs, parts[at : at + MAX_PIECES])
-        pieces = parts[at : at + end_of_cell([part.cell.source for part in run]) + 1]
-        at += len(pieces)
+    joined_parts, notes, index = [], [], 0
+    while index < len(parts):
+        run = takewhile(lambda part: part.runs, parts[index : index + MAX_PIECES])
+        pieces = parts[index : index + end_of_cell([part.cell.source for part in run]) + 1]
+        index += len(pieces)
         if len(pieces) > 1:
             source = "\n".join(part.cell.source for part in pieces)
             answers = tuple(dict.fromkeys(a for part in pieces for a in part.answers))
             numbers = " and ".join(str(part.number) for part in pieces)
             notes.append(f"cells {numbers} were joined: a piece of Python was split between them")
-            whole = replace(pieces[0].cell, source=source, grade_id=(*answers, "")[0])
-            pieces = [replace(pieces[0], cell=whole, answers=answers)]
-        made += pieces
-    return made, notes
+            joined = replace(pieces[0].cell, source=source, grade_id=(*answers, "")[0])
+            pieces = [replace(pieces[0], cell=joined, answers=answers)]
+        joined_parts += pieces
+    return joined_parts, notes
 
 
 def end_of_cell(sources: list[str]) -> int:
@@ -133,19 +133,19 @@ def text_answers_as_code(parts: list[Part], assignment: Assignment) -> tuple[lis
     """
     code = {c.grade_id for c in assignment.cells if c.solution and c.code}
     solved = [names_in_cell(c.source) for c in assignment.cells if c.solution and c.code]
-    wanted = frozenset().union(*(cell_names.bound for cell_names in solved if cell_names))
+    names_asked_for = frozenset().union(*(cell_names.bound for cell_names in solved if cell_names))
     bound = {name for part in parts for name in part.names.bound if not is_stub(part, assignment)}
-    made, notes = list(parts), []
+    new_parts, notes = list(parts), []
     for n, part in enumerate(parts):
         if part.cell.code:
             continue
         source = FENCED.sub(r"\1", part.cell.source)
         turned = replace(part, cell=replace(part.cell, code=True, source=source))
-        answers = code.intersection(part.answers) or wanted & turned.names.bound
+        answers = code.intersection(part.answers) or names_asked_for & turned.names.bound
         if answers and turned.names.bound and not turned.names.bound <= bound:
-            made[n] = turned
+            new_parts[n] = turned
             notes.append(f"{part.name} is no code cell, but holds Python: it was run")
-    return made, notes
+    return new_parts, notes
 
 
 def with_idle_stubs(parts: list[Part], assignment: Assignment) -> list[Part]:
@@ -154,12 +154,12 @@ def with_idle_stubs(parts: list[Part], assignment: Assignment) -> list[Part]:
     others = [part for n, part in enumerate(parts) if n not in stubs and part.runs]
     bound = {name for part in others for name in part.names.bound}
     answered = {answer for part in others for answer in part.answers}
-    made = list(parts)
+    new_parts = list(parts)
     for n in stubs:
         bound_names = parts[n].names.bound or frozenset(parts[n].answers)  # which are called so
         if answered.issuperset(parts[n].answers) or (bound_names and bound_names <= bound):
-            made[n] = replace(parts[n], idle=True)
-    return made
+            new_parts[n] = replace(parts[n], idle=True)
+    return new_parts
 
 
 def is_stub(part: Part, assignment: Assignment) -> bool:

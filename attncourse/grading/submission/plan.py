@@ -27,7 +27,7 @@ ANOTHER = "this is the notebook of"
 CHECKED = re.compile(r"""\b(?:check|examine)\(\s*["'](\w+)\.(\w+)["']""")
 HEADING = re.compile(r"^[ \t]*#\s+(.+)$", re.M)
 MAX_TITLE_CHARS = 80  # characters of a title
-Stand = Part | Cell  # what stands in a plan: a part of the submission, or the instructor's cell
+PlanEntry = Part | Cell  # a part of the submission, or a cell of the instructor's
 PUT_BACK = "missing tests were put back"  # which is for whoever grades: it costs nobody anything
 
 
@@ -45,32 +45,32 @@ class Step:
     grade_id: str = ""
 
     @property
-    def given(self) -> bool:
+    def is_given(self) -> bool:
         """True if the cell is the assignment's, and no test."""
         return self.kind == "given"
 
 
 def plan(cells: Cells, assignment: Assignment) -> tuple[list[Step], list[str]]:
     """Return the steps to run for a submission's cells, and notes on what was mended."""
-    stands, notes = lay_out(cells, assignment)
+    entries, notes = lay_out(cells, assignment)
     released = given_texts(assignment)
     steps = []
-    for stand in stands:
-        if isinstance(stand, Cell):
-            if stand.grade and stand.grade_id:
-                steps.append(Step(f"test {stand.grade_id}", stand.source, "test", stand.grade_id))
-            elif not only_shows_verdict(stand):
-                name = f"cell {stand.grade_id or 'given'}"
-                steps.append(Step(name, python_alone(stand.source), "given"))
-        elif stand.runs:
-            source, lost = without_magics(stand.cell.source)
-            kind = "given" if bare_text(stand.cell.source) in released else "cell"
-            steps.append(Step(stand.name, source, kind))
-            notes += [f"{stand.name}: {note}" for note in lost]
+    for entry in entries:
+        if isinstance(entry, Cell):
+            if entry.grade and entry.grade_id:
+                steps.append(Step(f"test {entry.grade_id}", entry.source, "test", entry.grade_id))
+            elif not only_shows_verdict(entry):
+                name = f"cell {entry.grade_id or 'given'}"
+                steps.append(Step(name, python_alone(entry.source), "given"))
+        elif entry.runs:
+            source, skipped_lines = without_magics(entry.cell.source)
+            kind = "given" if bare_text(entry.cell.source) in released else "cell"
+            steps.append(Step(entry.name, source, kind))
+            notes += [f"{entry.name}: {note}" for note in skipped_lines]
     return steps, notes
 
 
-def lay_out(cells: Cells, assignment: Assignment) -> tuple[list[Stand], list[str]]:
+def lay_out(cells: Cells, assignment: Assignment) -> tuple[list[PlanEntry], list[str]]:
     """Return the submission's parts with the instructor's cells among them, and notes.
 
     Every test of the assignment is there exactly once, in the instructor's words.
@@ -79,22 +79,25 @@ def lay_out(cells: Cells, assignment: Assignment) -> tuple[list[Stand], list[str
     waiting: dict[int, list[Cell]] = defaultdict(list)
     for place, cell in Places(parts, assignment).placed_cells():
         waiting[place].append(cell)
-    stands: list[Stand] = [*waiting[-1]]
+    entries: list[PlanEntry] = [*waiting[-1]]
     for number, part in enumerate(parts):
         if part.edited or not part.copy_of:
-            stands.append(part)
-        stands += waiting[number]
+            entries.append(part)
+        entries += waiting[number]
     copies = {part.copy_of for part in parts}.union(assignment.added)
-    shown = {
-        g for g, test in assignment.tests.items() if any(names_in_cell(as_released(test)) or "?")
-    }
-    lost = [grade_id for grade_id in assignment.tests if grade_id in shown - copies]
-    if lost and assignment.released:
+    # Of a hidden test students have nothing but a comment, so nobody has taken that out.
+    visible_tests = set()
+    for grade_id, test in assignment.tests.items():
+        names = names_in_cell(as_released(test))
+        if names is None or any(names):
+            visible_tests.add(grade_id)
+    lost_tests = [grade_id for grade_id in assignment.tests if grade_id in visible_tests - copies]
+    if lost_tests and assignment.released:
         notes = [
             *notes,
-            other_assignment_note(cells, assignment) or f"{PUT_BACK}: {', '.join(lost)}",
+            other_assignment_note(cells, assignment) or f"{PUT_BACK}: {', '.join(lost_tests)}",
         ]
-    return stands, notes
+    return entries, notes
 
 
 def parts_in_order(cells: Cells, assignment: Assignment) -> tuple[list[Part], list[str]]:
@@ -116,10 +119,10 @@ def other_assignment_note(cells: Cells, assignment: Assignment) -> str:
 
     It is of another one if it has tests of that and none of this one.
     """
-    wanted = targets_checked(assignment.cells)
-    theirs = targets_checked(cells)
+    targets_here = targets_checked(assignment.cells)
+    targets = targets_checked(cells)
     marks = {c.grade_id for c in cells if c.grade and c.grade_id} - assignment.graded.keys()
-    if not (theirs or marks) or theirs & wanted or not assignment.graded:
+    if not (targets or marks) or targets & targets_here or not assignment.graded:
         return ""
     parts, _ = labelled_cells(cells, assignment)
     if any(part.copy_of or part.answers for part in parts):
@@ -129,7 +132,7 @@ def other_assignment_note(cells: Cells, assignment: Assignment) -> str:
         (f"“{title_match[1].strip()[:MAX_TITLE_CHARS]}”" for title_match in titles if title_match),
         "",
     )
-    name = title or " and ".join(sorted({stem for stem, _ in theirs})) or "something else"
+    name = title or " and ".join(sorted({stem for stem, _ in targets})) or "something else"
     return f"{ANOTHER} {name}: hand in {assignment.name}.ipynb"
 
 

@@ -34,19 +34,19 @@ def with_answers_in_place(
     places = part_places(parts, assignment)
     prose = own_prose(parts, assignment, places)
     unanswered = [n for n in questions if not has_answer(parts, assignment.cells[n])]
-    found_by_question = prose_of_questions(unanswered, prose, places)
+    parts_by_question = prose_of_questions(unanswered, prose, places)
     # Lists, so that indices stay while parts go or are replaced.
     by_place = [[part] for part in parts]
-    for found in found_by_question.values():
-        for at in found:
-            by_place[at] = []
+    for holding_parts in parts_by_question.values():
+        for place in holding_parts:
+            by_place[place] = []
     notes = []
-    for n, found in found_by_question.items():
+    for n, holding_parts in parts_by_question.items():
         cell = assignment.cells[n]
-        at, whole = answer_in_one(parts, cell, found)
-        others = [part for part in by_place[at] if part.cell.grade_id != cell.grade_id]
-        by_place[at] = [*others, whole]
-        numbers = ", ".join(str(parts[other].number) for other in found)
+        place, answer = answer_in_one(parts, cell, holding_parts)
+        others = [part for part in by_place[place] if part.cell.grade_id != cell.grade_id]
+        by_place[place] = [*others, answer]
+        numbers = ", ".join(str(parts[index].number) for index in holding_parts)
         notes.append(f"the answer to {cell.grade_id} was found in cell {numbers}")
     return [part for several in by_place for part in several], notes
 
@@ -59,14 +59,18 @@ def prose_of_questions(
     They are the student's prose beside the question, else all long prose beside no question.
     """
     beside = {n: prose_beside(places, prose, n) for n in unanswered}
-    taken = {at for several in beside.values() for at in several}
-    rest = [at for at, words in prose.items() if words >= MIN_PROSE_WORDS and at not in taken]
+    parts_beside = {index for several in beside.values() for index in several}
+    rest = [
+        index
+        for index, words in prose.items()
+        if words >= MIN_PROSE_WORDS and index not in parts_beside
+    ]
     return {n: several or rest for n, several in beside.items() if several or rest}
 
 
 def marked_parts(parts: list[Part], cell: Cell) -> list[int]:
     """Return the indices of the parts that have a question's grade id."""
-    return [at for at, part in enumerate(parts) if part.cell.grade_id == cell.grade_id]
+    return [index for index, part in enumerate(parts) if part.cell.grade_id == cell.grade_id]
 
 
 def marked_by_text(parts: list[Part], cell: Cell) -> list[Part]:
@@ -78,17 +82,19 @@ def marked_by_text(parts: list[Part], cell: Cell) -> list[Part]:
         return [
             p if p.cell.grade_id != cell.grade_id else as_answer_in_words(p, cell) for p in parts
         ]
-    shares = [(share_of_question(part.cell.source, cell), -at) for at, part in enumerate(parts)]
-    best, at = max(shares, default=(0.0, 0))
+    shares = [
+        (share_of_question(part.cell.source, cell), -index) for index, part in enumerate(parts)
+    ]
+    best, index = max(shares, default=(0.0, 0))
     if best >= 0.5:
-        return [as_answer_in_words(p, cell) if n == -at else p for n, p in enumerate(parts)]
+        return [as_answer_in_words(p, cell) if n == -index else p for n, p in enumerate(parts)]
     return parts
 
 
 def as_answer_in_words(part: Part, cell: Cell) -> Part:
     """Return a part as the answer to a question: text, with the question's mark."""
-    made = replace(part.cell, grade_id=cell.grade_id, code=False, solution=True)
-    return replace(part, cell=made, answers=(cell.grade_id,))
+    answer_cell = replace(part.cell, grade_id=cell.grade_id, code=False, solution=True)
+    return replace(part, cell=answer_cell, answers=(cell.grade_id,))
 
 
 @remembered_by_class
@@ -99,15 +105,21 @@ def normalised_lines(text: str) -> tuple[str, ...]:
 
 def share_of_question(text: str, cell: Cell) -> float:
     """Return the share, 0 to 1, of a question's lines that a text holds."""
-    wanted = [line for line in normalised_lines(as_released(cell)) if line != EMPTY]
+    question_lines = [line for line in normalised_lines(as_released(cell)) if line != EMPTY]
     present = set(normalised_lines(text))
-    return sum(line in present for line in wanted) / len(wanted) if wanted else 0.0
+    return (
+        sum(line in present for line in question_lines) / len(question_lines)
+        if question_lines
+        else 0.0
+    )
 
 
 def has_answer(parts: list[Part], cell: Cell) -> bool:
     """True if a question's own cell holds more than was released."""
     released = as_released(cell)
-    return any(answer_lines(parts[at].cell.source, released) for at in marked_parts(parts, cell))
+    return any(
+        answer_lines(parts[index].cell.source, released) for index in marked_parts(parts, cell)
+    )
 
 
 def answer_lines(text: str, released: str) -> list[str]:
@@ -116,37 +128,45 @@ def answer_lines(text: str, released: str) -> list[str]:
     The cell may be of another release, in which the question was worded differently: a line like
     a given one is none of theirs, nor one above the line that the answer was to replace.
     """
-    here, given = normalised_lines(text), normalised_lines(released)
-    missing = set(given) - set(here) - {EMPTY}
-    begins = here.index(EMPTY) if missing and EMPTY in here else 0
-    known = {*given, EMPTY}
-    return [x for x in here[begins:] if x not in known and not is_like_one(x, missing)]
+    lines, given_lines = normalised_lines(text), normalised_lines(released)
+    missing = set(given_lines) - set(lines) - {EMPTY}
+    begins = lines.index(EMPTY) if missing and EMPTY in lines else 0
+    no_answer = {*given_lines, EMPTY}
+    return [x for x in lines[begins:] if x not in no_answer and not is_like_one(x, missing)]
 
 
 def is_like_one(line: str, others: Collection[str]) -> bool:
     """True if a line differs by a few words from one of these."""
     matcher = SequenceMatcher(b=line, autojunk=False)
     bounds_first = (matcher.real_quick_ratio, matcher.quick_ratio, matcher.ratio)
-    for other in others:
-        matcher.set_seq1(other)
+    for other_line in others:
+        matcher.set_seq1(other_line)
         if all(ratio() >= MIN_LIKENESS for ratio in bounds_first):
             return True
     return False
 
 
-def lines_around(text: str, given: Sequence[str]) -> list[str]:
+def lines_around(text: str, given_lines: Sequence[str]) -> list[str]:
     """Return the lines that stand before a given text's first line or behind its last one."""
-    here = normalised_lines(text)
-    first = here.index(given[0]) if given[0] in here else 0
-    last = len(here) - 1 - here[::-1].index(given[-1]) if given[-1] in here else len(here)
-    return [*here[:first], *here[last + 1 :]]
+    lines = normalised_lines(text)
+    first = lines.index(given_lines[0]) if given_lines[0] in lines else 0
+    last = (
+        len(lines) - 1 - lines[::-1].index(given_lines[-1])
+        if given_lines[-1] in lines
+        else len(lines)
+    )
+    return [*lines[:first], *lines[last + 1 :]]
 
 
 def prose_beside(places: dict[int, int], prose: dict[int, int], n: int) -> list[int]:
     """Return the indices of the student's own prose between the given cells around a question."""
-    low = max((at for at, of in places.items() if of <= n), key=lambda at: places[at], default=-1)
-    high = min((at for at in places if at > low), default=max(prose, default=0) + 1)
-    return [at for at in prose if low < at < high]
+    low = max(
+        (index for index, of in places.items() if of <= n),
+        key=lambda index: places[index],
+        default=-1,
+    )
+    high = min((index for index in places if index > low), default=max(prose, default=0) + 1)
+    return [index for index in prose if low < index < high]
 
 
 def part_places(parts: list[Part], assignment: Assignment) -> dict[int, int]:
@@ -154,11 +174,11 @@ def part_places(parts: list[Part], assignment: Assignment) -> dict[int, int]:
     ids = {cell.grade_id: n for n, cell in enumerate(assignment.cells) if cell.grade_id}
     texts = {normalised_lines(as_released(c)): n for n, c in enumerate(assignment.cells)}
     cell_of_part = {}
-    for at, part in enumerate(parts):
-        named = [ids[name] for name in (part.copy_of, *part.answers) if name in ids]
-        known = [*named, texts.get(normalised_lines(part.cell.source))]
-        if known[0] is not None:
-            cell_of_part[at] = known[0]
+    for index, part in enumerate(parts):
+        cell_places = [ids[name] for name in (part.copy_of, *part.answers) if name in ids]
+        all_places = [*cell_places, texts.get(normalised_lines(part.cell.source))]
+        if all_places[0] is not None:
+            cell_of_part[index] = all_places[0]
     return cell_of_part
 
 
@@ -167,19 +187,19 @@ def own_prose(parts: list[Part], assignment: Assignment, places: dict[int, int])
     given_cells = [c for c in assignment.cells if not c.code]
     released_lines = {line for c in given_cells for line in normalised_lines(as_released(c))}
     words_by_part = {}
-    for at, part in enumerate(parts):
-        if at not in places and is_prose(part.cell):
-            given = () if part.cell.code else given_text_of(part.cell.source, given_cells)
+    for index, part in enumerate(parts):
+        if index not in places and is_prose(part.cell):
+            given_lines = () if part.cell.code else given_text_of(part.cell.source, given_cells)
             text = (
-                lines_around(part.cell.source, given)
-                if given
+                lines_around(part.cell.source, given_lines)
+                if given_lines
                 else normalised_lines(part.cell.source)
             )
             own_lines = [line for line in text if line not in released_lines]
             if not part.cell.code:
                 own_lines = [x for x in own_lines if not is_like_one(x, released_lines)]
-            words_by_part[at] = len(" ".join(own_lines).split())
-    return {at: words for at, words in words_by_part.items() if words}
+            words_by_part[index] = len(" ".join(own_lines).split())
+    return {index: words for index, words in words_by_part.items() if words}
 
 
 def given_text_of(text: str, given_cells: list[Cell]) -> tuple[str, ...]:
@@ -206,18 +226,21 @@ def is_prose(cell: Cell) -> bool:
     return not STATEMENT.search(cell.source) if tree is None else all(map(is_text, tree.body))
 
 
-def answer_in_one(parts: list[Part], cell: Cell, several: list[int]) -> tuple[int, Part]:
+def answer_in_one(parts: list[Part], cell: Cell, places: list[int]) -> tuple[int, Part]:
     """Return the index of a question's part, and that part with all of the answer in it.
 
-    ``several`` are the parts that hold the answer.
+    ``places`` are the parts that hold the answer.
     """
     marked = marked_parts(parts, cell)
-    at = marked[0] if marked else several[0]
-    released_text = parts[at].cell.source.replace(EMPTY, "").rstrip() if marked else ""
-    texts = [released_text, *(parts[other].cell.source.strip() for other in several if other != at)]
+    place = marked[0] if marked else places[0]
+    released_text = parts[place].cell.source.replace(EMPTY, "").rstrip() if marked else ""
+    texts = [
+        released_text,
+        *(parts[index].cell.source.strip() for index in places if index != place),
+    ]
     if not marked:
-        texts.append(parts[at].cell.source.strip())
+        texts.append(parts[place].cell.source.strip())
     source = "\n\n".join(dict.fromkeys(filter(None, texts)))
-    return at, as_answer_in_words(
-        replace(parts[at], cell=replace(parts[at].cell, source=source)), cell
+    return place, as_answer_in_words(
+        replace(parts[place], cell=replace(parts[place].cell, source=source)), cell
     )

@@ -183,8 +183,10 @@ def marimo_cells(text: str) -> list[Raw] | None:
 def marimo_decorators(node: Any) -> set[str]:
     """Return the names of marimo's decorators on a function or class."""
     names = [getattr(decorator, "func", decorator) for decorator in node.decorator_list]
-    known = {"cell", "function", "class_definition"}
-    return known & {decorator.attr for decorator in names if isinstance(decorator, ast.Attribute)}
+    cell_decorators = {"cell", "function", "class_definition"}
+    return cell_decorators & {
+        decorator.attr for decorator in names if isinstance(decorator, ast.Attribute)
+    }
 
 
 def marimo_cell(lines: list[str], node: Any) -> Raw:
@@ -215,13 +217,15 @@ def fenced_cells(text: str) -> list[Raw] | None:
             fence = match["fence"]
         else:
             prose.append(line)
-    match = [
+    present_cells = [
         cell for cell in [*cells, script_cell("[markdown]", "\n".join(prose))] if cell["source"]
     ]
-    whole = any(
-        statement_cells(c["source"]) for c in match[:MAX_STATEMENTS] if c["cell_type"] == "code"
+    holds_python = any(
+        statement_cells(c["source"])
+        for c in present_cells[:MAX_STATEMENTS]
+        if c["cell_type"] == "code"
     )
-    return match if whole else None
+    return present_cells if holds_python else None
 
 
 def statement_cells(text: str) -> list[Raw] | None:

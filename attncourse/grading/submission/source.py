@@ -62,8 +62,8 @@ INVISIBLE = (
     )
 )
 TYPOGRAPHIC = INVISIBLE | {
-    ord(character): meant
-    for characters, meant in (("“”„‟″", '"'), ("‘’‚‛′", "'"), ("–—−", "-"), ("…", "..."))
+    ord(character): ascii_text
+    for characters, ascii_text in (("“”„‟″", '"'), ("‘’‚‛′", "'"), ("–—−", "-"), ("…", "..."))
     for character in characters
 }
 
@@ -166,8 +166,8 @@ def cell_magic(source: str) -> tuple[str, str, str] | None:
     """
     tree = syntax.parse_or_none(source) if "run_cell_magic" in source else None
     match tree and tree.body:
-        case [ast.Expr(ast.Call(ast.Attribute(attr="run_cell_magic"), [_, _, _] as given))]:
-            texts = [argument.value for argument in given if isinstance(argument, ast.Constant)]
+        case [ast.Expr(ast.Call(ast.Attribute(attr="run_cell_magic"), [_, _, _] as arguments))]:
+            texts = [argument.value for argument in arguments if isinstance(argument, ast.Constant)]
             match texts:
                 case [str(name), str(options), str(body)]:
                     return name, options, body
@@ -198,17 +198,17 @@ def open_at_end(line: str, quote: str, depth: int) -> tuple[str, int, bool]:
 
     ``quote`` and ``depth`` are what is open at its start.
     """
-    at = 0
+    position = 0
     while True:
         if quote:
-            closing = CLOSING[quote].match(line, at)
+            closing = CLOSING[quote].match(line, position)
             if not closing:
                 return quote, depth, False
-            at, quote = closing.end(), ""
-        token = TOKEN.search(line, at)
+            position, quote = closing.end(), ""
+        token = TOKEN.search(line, position)
         if not token or token[0] == "\\":
             return "", depth, bool(token)
-        at = token.end()
+        position = token.end()
         if token[0] in CLOSING:
             quote = token[0]
         elif token[0] in "[({":

@@ -140,8 +140,8 @@ def bound_by(node: ast.AST) -> Iterator[str]:
         case ast.Name(id=name, ctx=ast.Store()):
             yield name
         case ast.Import(names=items) | ast.ImportFrom(names=items):
-            named = (item.asname or item.name for item in items if item.name != "*")
-            yield from (name.split(".")[0] for name in named)
+            names = (item.asname or item.name for item in items if item.name != "*")
+            yield from (name.split(".")[0] for name in names)
         case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
             yield node.name
             for inner in ast.walk(node):

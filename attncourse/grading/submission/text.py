@@ -145,10 +145,11 @@ def conflict_sides(text: str) -> tuple[str, str] | None:
     """Return both sides of a text with merge conflicts; None for a text without."""
     if "<<<<<<<" not in text or ">>>>>>>" not in text:
         return None
-    ours: list[str] = []
-    theirs: list[str] = []
+    our_lines: list[str] = []
+    their_lines: list[str] = []
     state, is_conflict = "both", False
     for line in text.split("\n"):
+        # A mark of git's is seven signs, alone in its line or before the name of a version.
         mark = line[:7] if line[7:8] in ("", " ") else ""
         if mark == "<<<<<<<" and state == "both":
             state = "ours"
@@ -160,7 +161,9 @@ def conflict_sides(text: str) -> tuple[str, str] | None:
             state, is_conflict = "both", True
         else:
             if state in ("both", "ours"):
-                ours.append(line)
+                our_lines.append(line)
             if state in ("both", "theirs"):
-                theirs.append(line)
-    return ("\n".join(ours), "\n".join(theirs)) if is_conflict and state == "both" else None
+                their_lines.append(line)
+    return (
+        ("\n".join(our_lines), "\n".join(their_lines)) if is_conflict and state == "both" else None
+    )

@@ -55,9 +55,8 @@ def notebook_in_variant(data: bytes, name: str, assignment: str) -> bytes:
             if names.keys() & set(re.findall(r"\w+", source)):
                 source = one_more_hidden_test(mark["grade_id"], answers)
         elif about in {"", *names}:
-            for variant in {
-                id(candidate): candidate for candidate in names.values()
-            }.values():  # each once
+            distinct_variants = {id(variant): variant for variant in names.values()}
+            for variant in distinct_variants.values():
                 source = variant.reword(source)
             if about != before:  # the text of the exercise
                 source = with_sentence(source, names[about].sentence)
@@ -76,16 +75,20 @@ def other_variant(handed_in: Iterable[str], asked_for: Iterable[str]) -> list[st
     The list is empty if they do not. Published answers fail in a variant, and the other way round,
     though they may be right.
     """
-    wanted = {m[2]: m[6] or "" for source in asked_for for m in CALL.finditer(source)}
-    theirs: dict[str, set[str]] = {}
+    asked_variants = {m[2]: m[6] or "" for source in asked_for for m in CALL.finditer(source)}
+    used_variants: dict[str, set[str]] = {}
     for call in (call for source in handed_in for call in CALL.finditer(source)):
-        theirs.setdefault(call[2], set()).add(call[6] or "")
-    other = [target for target in wanted.keys() & theirs if wanted[target] not in theirs[target]]
-    if not other:
+        used_variants.setdefault(call[2], set()).add(call[6] or "")
+    differing = [
+        target
+        for target in asked_variants.keys() & used_variants
+        if asked_variants[target] not in used_variants[target]
+    ]
+    if not differing:
         return []
-    was, ought = theirs[other[0]].pop(), wanted[other[0]]
-    named = [f"the variant {name}" if name else "the published one" for name in (was, ought)]
-    return [f"{OTHER}: {named[0]} in place of {named[1]}; it is graded as {named[1]}"]
+    used, asked = used_variants[differing[0]].pop(), asked_variants[differing[0]]
+    used, asked = (f"the variant {name}" if name else "the published one" for name in (used, asked))
+    return [f"{OTHER}: {used} in place of {asked}; it is graded as {asked}"]
 
 
 def exercise_of_cells(cells: list[dict]) -> list[str]:

@@ -37,26 +37,21 @@ from attncourse.grading.results.totals import WEIGHTS_FILE
 from attncourse.grading.spreadsheet import csv_table, line_of_cell, rows_in
 
 MADE_AGAIN = ("*.html", "feedback-*.zip")  # of a class, by a command
-PERSON_FIELDS = (
-    "id",
-    "email",
-    "number",
-    "other",
-    "name",
-)  # a name's column holds the id of who has no name
+# "name" is among them: its column holds the id of who has no name.
+PERSON_FIELDS = ("id", "email", "number", "other", "name")
 
 
 @dataclass(frozen=True)
 class Trace:
-    """Something that there is of a person: where, what, and a function that removes it."""
+    """A file or record that names a person: its place, what is in it, and how to remove that."""
 
     place: Path
-    what: str
+    description: str
     remove: Callable[[], object]
 
     def __str__(self) -> str:
         """Return the line that the command shows."""
-        return f"{self.place}: {self.what}"
+        return f"{self.place}: {self.description}"
 
 
 @dataclass(frozen=True)
@@ -67,13 +62,13 @@ class Wanted:
 
     @property
     def ids(self) -> set[str]:
-        """The ids by which lists may name the person, in the form in which they are compared."""
+        """Return the ids by which lists may name the person, as ``same_id`` writes them."""
         person = self.person
         return {same_id(key) for key in (person.id, person.email, person.lms_id) if key}
 
     @property
     def words(self) -> list[str]:
-        """The texts by which files may name the person, the id first."""
+        """Return the texts by which files may name the person, the id first."""
         person = self.person
         name = person.full_name if person.last_name and person.first_name else ""
         return [word for word in (person.id, person.email, name, person.name and name) if word]
@@ -133,15 +128,17 @@ def person_traces(
     ]
     if has_gradebook(course, db):
         book = find_gradebook(course, db)
-        if said := student_records(book, person.id):
+        if records := student_records(book, person.id):
             if keep_grade:
-                what = f"comments ({said} stays, without them)"
+                what_is_removed = f"comments ({records} stays, without them)"
                 traces.append(
-                    Trace(Path(str(book)), what, partial(empty_comments, book, person.id))
+                    Trace(
+                        Path(str(book)), what_is_removed, partial(empty_comments, book, person.id)
+                    )
                 )
             else:
                 traces.append(
-                    Trace(Path(str(book)), said, partial(remove_student, book, person.id))
+                    Trace(Path(str(book)), records, partial(remove_student, book, person.id))
                 )
     return traces
 
@@ -189,10 +186,12 @@ def traces_in_lists(course: Path, who: Wanted) -> Iterator[Trace]:
         if not path.is_file():
             continue
         rows = rows_in(path)
-        left = without_rows(rows, who)
-        if left != rows:
-            text = csv_table([[line_of_cell(cell) for cell in row] for row in left])
-            gone = count(len(rows) - len(left), "row") if len(left) < len(rows) else "a name"
+        remaining = without_rows(rows, who)
+        if remaining != rows:
+            text = csv_table([[line_of_cell(cell) for cell in row] for row in remaining])
+            gone = (
+                count(len(rows) - len(remaining), "row") if len(remaining) < len(rows) else "a name"
+            )
             yield Trace(path, gone, partial(replace_file, path, text))
 
 
@@ -215,13 +214,13 @@ def without_rows(rows: list[list[str]], who: Wanted) -> list[list[str]]:
         new = list(row)
         for n in (n for n in id_columns if n < len(row)):
             people = [identifier.strip() for identifier in row[n].split(";")]
-            left = [
+            remaining_people = [
                 identifier
                 for identifier in people
                 if same_id(line_of_cell(identifier)) not in who.ids
             ]
-            if len(left) < len(people):
-                new[n] = "; ".join(left)
+            if len(remaining_people) < len(people):
+                new[n] = "; ".join(remaining_people)
         others = [new[n] for n in members if n < len(new) and new[n]]
         elsewhere = any(new[n] != row[n] for n in range(len(row)) if n not in excused)
         if not elsewhere or (len(members) > 1 and others):
@@ -249,11 +248,11 @@ def file_mentions(path: Path, who: Wanted) -> bool:
 
 def left_alone(course: Path, person: Person) -> list[str]:
     """Return the instructor's own files in the course's folder that name the person."""
-    who, ours = Wanted(person), {EXTENSIONS_FILE, GROUPS_FILE, WEIGHTS_FILE, "gradebook.db"}
+    who, known_files = Wanted(person), {EXTENSIONS_FILE, GROUPS_FILE, WEIGHTS_FILE, "gradebook.db"}
     names = []
     for path in sorted(course.iterdir()):
         is_list = path.suffix in (".csv", ".zip", ".log") or path.name.startswith("gradebook.db.")
-        if path.is_file() and is_list and path.name not in ours and file_mentions(path, who):
+        if path.is_file() and is_list and path.name not in known_files and file_mentions(path, who):
             names.append(path.name)
     return names
 

@@ -57,9 +57,9 @@ def may_have_changed_arguments(trial: Trial) -> bool:
 
     Of two results the first, from before any change, has to be right.
     """
-    if not trial.outcome.mutated or not isinstance(want := trial.expected.value, dict):
+    if not trial.outcome.mutated or not isinstance(expected := trial.expected.value, dict):
         return False
-    return len(want) > 2 or all(p.right for p in number_pairs((trial,)))
+    return len(expected) > 2 or all(p.right for p in number_pairs((trial,)))
 
 
 def cut_gradients(trials: tuple[Trial, ...]) -> Symptom | None:
@@ -117,19 +117,21 @@ class RepeatedCalls:
     @property
     def is_stale(self) -> bool:
         """True if a later call is wrong, and nothing but an earlier call explains that."""
-        alike = self.first.want.shape == self.second.want.shape
-        return not self.again.right or (alike and not self.second.right)
+        is_same_shape = self.first.expected.shape == self.second.expected.shape
+        return not self.again.right or (is_same_shape and not self.second.right)
 
 
 def repeated_calls(trial: Trial) -> RepeatedCalls | None:
     """Return the three calls of one object in a case of ``call_module_twice``; None in others."""
-    got = trial.outcome.value
-    if not isinstance(got, dict) or not isinstance(trial.expected.value, dict):
+    returned = trial.outcome.value
+    if not isinstance(returned, dict) or not isinstance(trial.expected.value, dict):
         return None
-    want = trial.expected.value
-    if tuple(want) != NAMES_OF_CALLS:
+    expected = trial.expected.value
+    if tuple(expected) != NAMES_OF_CALLS:
         return None
-    pairs_by_call = [pairs_of_results(got.get(name), want[name], trial) for name in NAMES_OF_CALLS]
+    pairs_by_call = [
+        pairs_of_results(returned.get(name), expected[name], trial) for name in NAMES_OF_CALLS
+    ]
     return RepeatedCalls(*(pairs[0] for pairs in pairs_by_call)) if all(pairs_by_call) else None
 
 
@@ -175,7 +177,8 @@ UNRUN_RESULTS = {
 def varying_results(trials: tuple[Trial, ...], repeated: tuple[Trial, ...]) -> str:
     """Return the symptom that the same calls gave other results when ``repeated``; or ""."""
     is_varying = any(
-        a.got.shape != b.got.shape or not np.array_equal(a.got, b.got, equal_nan=True)
+        a.returned.shape != b.returned.shape
+        or not np.array_equal(a.returned, b.returned, equal_nan=True)
         for a, b in zip(number_pairs(trials), number_pairs(repeated), strict=False)
     )
     return "the same call gives other numbers each time" if is_varying else ""
@@ -183,13 +186,17 @@ def varying_results(trials: tuple[Trial, ...], repeated: tuple[Trial, ...]) -> s
 
 def constant_results(trials: tuple[Trial, ...], fresh: tuple[Trial, ...]) -> str:
     """Return the symptom that calls with other numbers, ``fresh``, gave the same results; or ""."""
-    both = [
+    pairs = [
         (a, b)
         for a, b in zip(number_pairs(trials), number_pairs(fresh), strict=False)
-        if a.want.shape == b.want.shape and a.got.shape == b.got.shape
+        if a.expected.shape == b.expected.shape and a.returned.shape == b.returned.shape
     ]
     varied = [
-        (a, b) for a, b in both if a.want.size > 1 and not equal_but_for_rounding(a.want, b.want)
+        (a, b)
+        for a, b in pairs
+        if a.expected.size > 1 and not equal_but_for_rounding(a.expected, b.expected)
     ]
-    is_constant = len(varied) > 1 and all(equal_but_for_rounding(a.got, b.got) for a, b in varied)
+    is_constant = len(varied) > 1 and all(
+        equal_but_for_rounding(a.returned, b.returned) for a, b in varied
+    )
     return "the result does not depend on the numbers that come in" if is_constant else ""

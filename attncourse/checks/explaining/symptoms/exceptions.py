@@ -52,12 +52,12 @@ def known_error(trials: tuple[Trial, ...]) -> Symptom | None:
     """
     wrong = [t for t in trials if t.wrong]
     for pattern, name, cure in MODULE_ERRORS + ERROR_CAUSES:
-        both = [(t, match) for t in wrong if (match := re.match(pattern, t.outcome.text))]
-        sure = pattern.startswith("your module") or len(both) == len(wrong)
-        if both and sure:
-            names = names_in_words(dict.fromkeys(match[1] for _, match in both))
+        matches = [(t, match) for t in wrong if (match := re.match(pattern, t.outcome.text))]
+        sure = pattern.startswith("your module") or len(matches) == len(wrong)
+        if matches and sure:
+            names = names_in_words(dict.fromkeys(match[1] for _, match in matches))
             mistake = Mistake(name.format(names), cure.format(names))
-            shown_by = tuple(t for t, _ in both)
+            shown_by = tuple(t for t, _ in matches)
             return Symptom(mistake.name, sure=True, mistake=mistake, all=False, shown_by=shown_by)
     return None
 
@@ -198,10 +198,10 @@ def line_of_error(trials: tuple[Trial, ...]) -> Symptom | None:
     if re.match(r"(raise|assert)\b", line) or error is NotImplementedError:
         how = "refuses what it should take,"
     texts = [t.outcome.text for t in wrong if line in t.outcome.text]
-    said = next(
+    likely_cure = next(
         (cure for words, _, cure in ERROR_CAUSES if all(re.match(words, t) for t in texts)), ""
     )
-    cause = f". {said.removesuffix('.').format('it')}" if said else ""
+    cause = f". {likely_cure.removesuffix('.').format('it')}" if likely_cure else ""
     return Symptom(f"{often}it {how} in the line `{line}`{cause}", sure=False)
 
 

@@ -51,17 +51,17 @@ def other_dtype(trials: tuple[Trial, ...]) -> Symptom | None:
         return None
     if raised and not returned_trials:
         return None  # nothing returned a number
-    said = (returned_trials or two_dtypes)[0].said
+    problem_line = (returned_trials or two_dtypes)[0].said
     if raised:
-        text = f"the numbers are right where there are any, but it {said}: {KEEP_DTYPE}"
+        text = f"the numbers are right where there are any, but it {problem_line}: {KEEP_DTYPE}"
         return Symptom(f"{text}; besides, {raised[0].said}", sure=False)
     cure = f"{KEEP_DTYPE[0].upper()}{KEEP_DTYPE[1:]}."
-    if whole := re.search(r"expected (int\d+)", said):
-        cure = f"Return whole numbers, of dtype {whole[1]}."
-    what = said if NAME_OF_PART.match(said) else f"it {said}"
-    narrow = None if has_all_digits(returned_trials) else RETURNED_DTYPE.search(said)
+    if integer_dtype := re.search(r"expected (int\d+)", problem_line):
+        cure = f"Return whole numbers, of dtype {integer_dtype[1]}."
+    clause = problem_line if NAME_OF_PART.match(problem_line) else f"it {problem_line}"
+    narrow = None if has_all_digits(returned_trials) else RETURNED_DTYPE.search(problem_line)
     right = f"right to the digits of {narrow[1]}" if narrow else "right"
-    text = f"The numbers are {right}, but {what}." if returned_trials else f"It {said}."
+    text = f"The numbers are {right}, but {clause}." if returned_trials else f"It {problem_line}."
     mistake = Mistake("the dtype is another one", f"{text} {cure}")
     return Symptom(mistake.name, sure=True, mistake=mistake, all=not two_dtypes)
 
@@ -80,7 +80,7 @@ def only_dtype_differs(wrong: list[Trial]) -> bool:
 def has_all_digits(wrong: list[Trial]) -> bool:
     """True if no returned number has lost digits, as a narrower dtype would lose."""
     pairs = number_pairs(tuple(wrong))
-    return all(largest_difference(pair) <= 1e-9 * scale_of(pair.want) for pair in pairs)
+    return all(largest_difference(pair) <= 1e-9 * scale_of(pair.expected) for pair in pairs)
 
 
 def right_to_single_precision(trials: tuple[Trial, ...]) -> Symptom | None:
@@ -98,18 +98,21 @@ def right_to_single_precision(trials: tuple[Trial, ...]) -> Symptom | None:
             wrong += off
     if not wrong:
         return None
-    if not all(p.want.dtype == np.float64 and p.got.shape == p.want.shape for p in wrong):
+    if not all(
+        p.expected.dtype == np.float64 and p.returned.shape == p.expected.shape for p in wrong
+    ):
         return None
-    rounded = [p for p in wrong if largest_difference(p) < 1e-6 * scale_of(p.want)]
-    further_off = [p for p in wrong if not any(p is other for other in rounded)]
+    # float32 rounds a number by up to 6e-8 of it, and a result adds some of these up.
+    rounded = [p for p in wrong if largest_difference(p) < 1e-6 * scale_of(p.expected)]
+    further_off = [p for p in wrong if not any(p is rounded_pair for rounded_pair in rounded)]
     if 2 * len(further_off) > len(rounded) or not all(map(lost_by_conversion, further_off)):
         return None
-    if all(np.array_equal(p.want, np.round(p.want)) for p in wrong):
+    if all(np.array_equal(p.expected, np.round(p.expected)) for p in wrong):
         return None  # whole numbers have no digits to lose
-    if not further_off and (way := all_off_one_way(wrong)):
-        text = f"right but for its last digits: all too {way}, as where a guard is added to a"
+    if not further_off and (direction := all_off_one_way(wrong)):
+        text = f"right but for its last digits: all too {direction}, as where a guard is added to a"
         return result_is(f"{text} divisor, or a number has too few digits", sure=True)
-    if all(largest_difference(p) < 1e-8 * scale_of(p.want) for p in wrong):
+    if all(largest_difference(p) < 1e-8 * scale_of(p.expected) for p in wrong):
         return result_is(
             "right but for its last digits, of which float32 would lose more", sure=True
         )
@@ -128,7 +131,7 @@ def lost_by_conversion(p: Pair) -> bool:
     if not isinstance(expected, ReferenceOutcome):
         return False  # what a mistake returned, where another is compared with it
     converted = pairs_of_parts(replace(p.trial, answered=expected.in_single_precision))
-    if not converted or converted[p.place].got.shape != p.want.shape:
+    if not converted or converted[p.place].returned.shape != p.expected.shape:
         return False
     lost = largest_difference(converted[p.place])
     return np.isfinite(lost) and largest_difference(p) <= MOST_TIMES_AS_FAR * lost
@@ -140,8 +143,10 @@ def all_off_one_way(wrong: list[Pair]) -> str:
     Numbers that are only rounded differ in both directions.
     """
     with np.errstate(all="ignore"):  # −∞ less −∞
-        signs = np.concatenate([((p.got - p.want) * np.sign(p.want)).ravel() for p in wrong])
-    signs = signs[np.abs(signs) > 1e-13 * max(scale_of(p.want) for p in wrong)]
+        signs = np.concatenate(
+            [((p.returned - p.expected) * np.sign(p.expected)).ravel() for p in wrong]
+        )
+    signs = signs[np.abs(signs) > 1e-13 * max(scale_of(p.expected) for p in wrong)]
     if len(signs) < 12:
         return ""
     if (signs < 0).all():
@@ -153,7 +158,7 @@ def axes_squeezed(trials: tuple[Trial, ...]) -> Symptom | None:
     """Return the symptom that all wrong results lack their axes of length 1; or None."""
     wrong = [t for t in trials if t.wrong]
     pairs = number_pairs(tuple(wrong))
-    if not pairs or len(pairs) < len(wrong) or not all(1 in p.want.shape for p in pairs):
+    if not pairs or len(pairs) < len(wrong) or not all(1 in p.expected.shape for p in pairs):
         return None
     if not all(change_explains(np.squeeze, p) for p in pairs):
         return None
@@ -186,14 +191,23 @@ def batch_axes_unprovided(trials: tuple[Trial, ...]) -> Symptom | None:
         for t, axes in results
         if t.wrong and axes
         for p in number_pairs((t,))
-        if p.got.shape == p.want.shape
+        if p.returned.shape == p.expected.shape
     ]
     if max(right) == 0:
-        what, how = "no batch axis is", "without further axes in front, and wrong with them"
+        axes_provided, how = (
+            "no batch axis is",
+            "without further axes in front, and wrong with them",
+        )
     elif min(wrong) == 0:
-        what, how = "exactly one batch axis is", "with exactly one batch axis, and not otherwise"
+        axes_provided, how = (
+            "exactly one batch axis is",
+            "with exactly one batch axis, and not otherwise",
+        )
     else:
-        what, how = "at most one batch axis is", "with at most one batch axis, and wrong with more"
+        axes_provided, how = (
+            "at most one batch axis is",
+            "with at most one batch axis, and wrong with more",
+        )
     all_shaped = len(shaped) == sum(t.wrong for t, _ in results)
     if max(right) == 0 and all_shaped and all(starmap(is_only_first_right, shaped)):
         mistake = Mistake(
@@ -204,7 +218,7 @@ def batch_axes_unprovided(trials: tuple[Trial, ...]) -> Symptom | None:
         )
         return Symptom(mistake.name, sure=True, mistake=mistake, told_beside=False)
     mistake = Mistake(
-        f"{what} provided for",
+        f"{axes_provided} provided for",
         f"Your results are right {how}. Leading axes are batches, any "
         "number of them: count the axes from the end (`axis=-1` or `dim=-1`, `x[..., i, :]`) and "
         "let `@` and broadcasting take the others along.",
@@ -214,11 +228,11 @@ def batch_axes_unprovided(trials: tuple[Trial, ...]) -> Symptom | None:
 
 def is_only_first_right(p: Pair, axes: int) -> bool:
     """True if only the first of a batch is right; the batch lies along the first ``axes`` axes."""
-    if p.want.ndim < axes:
+    if p.expected.ndim < axes:
         return False
     right = [
-        equal_but_for_rounding(p.got[place], p.want[place])
-        for place in np.ndindex(p.want.shape[:axes])
+        equal_but_for_rounding(p.returned[place], p.expected[place])
+        for place in np.ndindex(p.expected.shape[:axes])
     ]
     return len(right) > 1 and right[0] and not any(right[1:])
 
@@ -237,5 +251,5 @@ def batch_axis_counts(trials: tuple[Trial, ...]) -> list[int]:
 
 def axis_counts(trial: Trial) -> list[tuple[object, int]]:
     """Return place, or keyword, and number of axes of each array among a case's arguments."""
-    named = [*enumerate(trial.case.args), *trial.case.kwargs.items()]
-    return [(name, len(v.shape)) for name, v in named if hasattr(v, "shape")]
+    arguments = [*enumerate(trial.case.args), *trial.case.kwargs.items()]
+    return [(name, len(v.shape)) for name, v in arguments if hasattr(v, "shape")]

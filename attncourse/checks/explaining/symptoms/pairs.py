@@ -20,15 +20,17 @@ from attncourse.checks.trying.trials import Trial
 class Pair:
     """A returned array beside the expected one, in its ``place`` where a result has parts."""
 
-    got: np.ndarray
-    want: np.ndarray
+    returned: np.ndarray
+    expected: np.ndarray
     trial: Trial
     place: int = 0
 
     @cached_property
     def right(self) -> bool:
         """True if the returned array has the shape and, but for rounding, the numbers expected."""
-        return self.got.shape == self.want.shape and equal_but_for_rounding(self.got, self.want)
+        return self.returned.shape == self.expected.shape and equal_but_for_rounding(
+            self.returned, self.expected
+        )
 
 
 def number_pairs(trials: tuple[Trial, ...]) -> list[Pair]:
@@ -51,35 +53,38 @@ def pairs_of_parts(trial: Trial) -> list[Pair]:
     """
     if trial.outcome.kind != "value" or trial.expected.kind != "value":
         return []
-    both = parts_side_by_side(trial.outcome.value, trial.expected.value)
-    pairs = [pairs_of_results(got, want, trial) for got, want in both]
+    parts = parts_side_by_side(trial.outcome.value, trial.expected.value)
+    pairs = [pairs_of_results(returned, expected, trial) for returned, expected in parts]
     return [replace(*pair, place=place) for place, pair in enumerate(pairs)] if all(pairs) else []
 
 
-def parts_side_by_side(got: Any, want: Any) -> list[tuple[Any, Any]]:
+def parts_side_by_side(returned: Any, expected: Any) -> list[tuple[Any, Any]]:
     """Return each part of what was expected, with what was returned for it; None for nothing."""
-    if isinstance(want, dict):
-        parts = [(got.get(key) if isinstance(got, dict) else None, want[key]) for key in want]
-    elif isinstance(want, list | tuple):
-        alike = isinstance(got, list | tuple) and len(got) == len(want)
-        parts = [*zip(got if alike else [None] * len(want), want, strict=True)]
+    if isinstance(expected, dict):
+        parts = [
+            (returned.get(key) if isinstance(returned, dict) else None, expected[key])
+            for key in expected
+        ]
+    elif isinstance(expected, list | tuple):
+        has_as_many = isinstance(returned, list | tuple) and len(returned) == len(expected)
+        parts = [*zip(returned if has_as_many else [None] * len(expected), expected, strict=True)]
     else:
-        return [(got, want)]
+        return [(returned, expected)]
     return [pair for part in parts for pair in parts_side_by_side(*part)]
 
 
 def returned_and_expected(trial: Trial) -> tuple[Any, Any]:
     """Return the returned value and the expected one; of named results the first."""
-    got, want = trial.outcome.value, trial.expected.value
-    if isinstance(want, dict) and isinstance(got, dict):
-        key = next(iter(want))
-        return got.get(key), want[key]
-    return got, want
+    returned, expected = trial.outcome.value, trial.expected.value
+    if isinstance(expected, dict) and isinstance(returned, dict):
+        key = next(iter(expected))
+        return returned.get(key), expected[key]
+    return returned, expected
 
 
-def pairs_of_results(got: object, want: object, trial: Trial) -> list[Pair]:
+def pairs_of_results(returned: object, expected: object, trial: Trial) -> list[Pair]:
     """Return the pair of two values in a list; [] where one of them holds no numbers."""
-    first, second = (as_numbers(v) if v is not None else None for v in (got, want))
+    first, second = (as_numbers(v) if v is not None else None for v in (returned, expected))
     if first is None or second is None:
         return []
     return [Pair(first, second, trial)]
@@ -87,15 +92,17 @@ def pairs_of_results(got: object, want: object, trial: Trial) -> list[Pair]:
 
 def close_in_single_precision(p: Pair) -> bool:
     """True if a result is right up to the digits that single precision loses."""
-    if p.got.shape != p.want.shape:
+    if p.returned.shape != p.expected.shape:
         return False
-    return p.right or largest_difference(p) <= ROUNDING_DIFFERENCE * scale_of(p.want)
+    return p.right or largest_difference(p) <= ROUNDING_DIFFERENCE * scale_of(p.expected)
 
 
 def largest_difference(p: Pair) -> float:
     """Return the largest difference of two entries; ∞ where one alone is not a finite number."""
     with np.errstate(all="ignore"):
-        gaps = np.where(p.got == p.want, 0, np.abs(p.got.astype(float) - p.want.astype(float)))
+        gaps = np.where(
+            p.returned == p.expected, 0, np.abs(p.returned.astype(float) - p.expected.astype(float))
+        )
     return float(gaps.max(initial=0.0)) if np.isfinite(gaps).all() else np.inf
 
 

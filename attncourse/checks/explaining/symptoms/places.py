@@ -45,11 +45,11 @@ def wrong_in_a_place(trials: tuple[Trial, ...]) -> Symptom | None:
     wrong = [p for p in pairs if not p.right]
     if not wrong or any(t.wrong and t.outcome.kind != "value" for t in trials):
         return None
-    if any(p.got.shape != p.want.shape for p in wrong):
+    if any(p.returned.shape != p.expected.shape for p in wrong):
         return None
     errors = [(p, differing_entries(p)) for p in pairs]
     for words, place in PLACES:
-        if not all(divides_entries(place, p.want) for p in wrong):
+        if not all(divides_entries(place, p.expected) for p in wrong):
             continue
         for start, inside in (("right but ", True), ("right only ", False)):
             if all(is_wrong_as_named(p, bad, place, inside) for p, bad in errors):
@@ -57,20 +57,20 @@ def wrong_in_a_place(trials: tuple[Trial, ...]) -> Symptom | None:
     return None
 
 
-def divides_entries(place: Callable[[np.ndarray], np.ndarray], want: np.ndarray) -> bool:
+def divides_entries(place: Callable[[np.ndarray], np.ndarray], expected: np.ndarray) -> bool:
     """True if some entries of an array are in a place and others are not."""
     try:
-        return len(np.unique(place(want))) == 2
+        return len(np.unique(place(expected))) == 2
     except IndexError:
         return False
 
 
 def differing_entries(p: Pair) -> np.ndarray:
     """Return a mask of the entries that differ, with more tolerance than right results get."""
-    allowed = 1e-4 if p.got.dtype in (np.float32, np.float16) else 1e-8
+    allowed = 1e-4 if p.returned.dtype in (np.float32, np.float16) else 1e-8
     with np.errstate(all="ignore"):
-        a, b = p.got.astype(float), p.want.astype(float)
-        return entries_far_apart(a, b, allowed * scale_of(p.want))
+        a, b = p.returned.astype(float), p.expected.astype(float)
+        return entries_far_apart(a, b, allowed * scale_of(p.expected))
 
 
 def is_wrong_as_named(
@@ -81,15 +81,17 @@ def is_wrong_as_named(
     Up to half of these may happen to be right, but none of the others may be wrong.
     """
     try:
-        named = place(p.want)
+        at_place = place(p.expected)
     except IndexError:
         return p.right
-    here = named if inside else ~named
-    if (bad & ~here).any():
+    may_be_wrong = at_place if inside else ~at_place
+    if (bad & ~may_be_wrong).any():
         return False
-    if not here.any() or (p.right and here.all()):
+    if not may_be_wrong.any() or (p.right and may_be_wrong.all()):
         return not bad.any()
-    return bool(2 * (bad & here).sum() >= here.sum()) and (not here.all() or not inside)
+    return bool(2 * (bad & may_be_wrong).sum() >= may_be_wrong.sum()) and (
+        not may_be_wrong.all() or not inside
+    )
 
 
 def wrong_in_a_kind(trials: tuple[Trial, ...]) -> Symptom | None:
@@ -105,8 +107,8 @@ def wrong_in_a_kind(trials: tuple[Trial, ...]) -> Symptom | None:
         if any(t.case.raises is None for t in wrong):
             return None
         kinds = {t.outcome.kind for t in wrong}
-        wanted = [t.case.raises.__name__ for t in wrong if t.case.raises is not None]
-        error = names_in_words(dict.fromkeys(wanted))
+        error_names = [t.case.raises.__name__ for t in wrong if t.case.raises is not None]
+        error = names_in_words(dict.fromkeys(error_names))
         mistake = Mistake(
             "what is to be refused is not",
             f"Your results are right. What the text rules out is to raise {error}, and gets an "
@@ -151,15 +153,17 @@ def depends_on_lengths(trials: tuple[Trial, ...]) -> Symptom | None:
     shared: list[tuple[int, int]] = []
     for key in sorted(set.intersection(*(set(sizes) for _, sizes in trials_and_sizes))):
         # Two axes that have the same length in every case are one length: the first names it.
-        if not any(all(s[key] == s[other] for _, s in trials_and_sizes) for other in shared):
+        if not any(all(s[key] == s[second] for _, s in trials_and_sizes) for second in shared):
             shared.append(key)
     numbers = {sizes[key] for _, sizes in trials_and_sizes for key in shared}
     candidates = [(a, b) for a in shared for b in shared if a < b]
     candidates += [(key, number) for key in shared for number in numbers]
 
-    def holds(sizes: dict[tuple, int], key: tuple, other: tuple | int) -> bool:
+    def holds(sizes: dict[tuple, int], key: tuple, axis_or_length: tuple | int) -> bool:
         """True if an axis has the length of another one, or this length."""
-        return sizes[key] == (other if isinstance(other, int) else sizes[other])
+        return sizes[key] == (
+            axis_or_length if isinstance(axis_or_length, int) else sizes[axis_or_length]
+        )
 
     def is_said(trial: Trial, sizes: dict[tuple, int], verb: str, pair: tuple) -> bool:
         """True if a trial is as the sentence says: right, or wrong, only where ``pair`` holds.
@@ -178,8 +182,10 @@ def depends_on_lengths(trials: tuple[Trial, ...]) -> Symptom | None:
             if all(is_said(t, s, verb, pair) for t, s in trials_and_sizes)
         ]
         if len(holding) == 1:
-            ((key, other),) = holding
-            same = f"{other} long" if isinstance(other, int) else f"as long as {axis_named(*other)}"
+            ((key, second),) = holding
+            same = (
+                f"{second} long" if isinstance(second, int) else f"as long as {axis_named(*second)}"
+            )
             return result_is(f"{verb} only where {axis_named(*key)} is {same}", sure=False)
     return None
 

@@ -22,9 +22,11 @@ def broken_facts(trials: tuple[Trial, ...]) -> Symptom | None:
     if not wrong or not all(map(gave_named_results, wrong)):
         return None
     pairs = [(t.outcome.value, t.expected.value) for t in wrong]
-    parts = [(f, got.get(f), want[f]) for got, want in pairs for f in want]
-    broken = dict.fromkeys(f for f, got, want in parts if difference(got, want, brief=True))
-    if any(type(want) is not bool and f in broken for f, _, want in parts):
+    parts = [(f, returned.get(f), expected[f]) for returned, expected in pairs for f in expected]
+    broken = dict.fromkeys(
+        f for f, returned, expected in parts if difference(returned, expected, brief=True)
+    )
+    if any(type(expected) is not bool and f in broken for f, _, expected in parts):
         return None
     plain = any(not compares_facts_alone(t) for t in trials if t.case.raises is None)
     rest = "every result is right, but" if plain else "of what is asked"
@@ -34,8 +36,10 @@ def broken_facts(trials: tuple[Trial, ...]) -> Symptom | None:
 def some_facts_broken(trials: tuple[Trial, ...]) -> Symptom | None:
     """Return the symptom that some facts do not hold, whatever else is wrong; or None."""
     wrong = [t for t in trials if t.wrong and compares_facts_alone(t)]
-    both = [(t.outcome.value, t.expected.value) for t in wrong]
-    broken = dict.fromkeys(f for got, want in both for f in want if got.get(f) is not want[f])
+    pairs = [(t.outcome.value, t.expected.value) for t in wrong]
+    broken = dict.fromkeys(
+        f for returned, expected in pairs for f in expected if returned.get(f) is not expected[f]
+    )
     return Symptom(f"this does not hold: {'; '.join(broken)}", sure=False) if broken else None
 
 
@@ -52,8 +56,10 @@ def first_result_right(trials: tuple[Trial, ...]) -> Symptom | None:
         return None
     parts: dict[str, list[Pair]] = {}
     for t in filter(gave_named_results, trials):  # each result may have trials of its own
-        for key, want in t.expected.value.items():
-            parts.setdefault(key, []).extend(pairs_of_results(t.outcome.value.get(key), want, t))
+        for key, expected in t.expected.value.items():
+            parts.setdefault(key, []).extend(
+                pairs_of_results(t.outcome.value.get(key), expected, t)
+            )
     if not all(p.right for p in next(iter(parts.values()))):
         return None
     names = [key for key, pairs in parts.items() if not all(p.right for p in pairs)]
@@ -81,10 +87,15 @@ def first_names(names: list[str]) -> list[str]:
 def result_in_tuple(trials: tuple[Trial, ...]) -> Symptom | None:
     """Return the symptom that wrong results are tuples that begin with the right one; or None."""
     wrong = [t for t in trials if t.wrong]
-    both = [returned_and_expected(t) for t in wrong if t.outcome.kind == "value"]
-    if len(both) < 2 or any(type(got) is not tuple or type(want) is tuple for got, want in both):
+    pairs = [returned_and_expected(t) for t in wrong if t.outcome.kind == "value"]
+    if len(pairs) < 2 or any(
+        type(returned) is not tuple or type(expected) is tuple for returned, expected in pairs
+    ):
         return None
-    if any(len(got) < 2 or difference(got[0], want, brief=True) for got, want in both):
+    if any(
+        len(returned) < 2 or difference(returned[0], expected, brief=True)
+        for returned, expected in pairs
+    ):
         return None
     stopped = [t.outcome.error for t in wrong if t.outcome.kind != "value"]
     if not all(error and issubclass(error, Unusable) for error in stopped):
@@ -110,10 +121,13 @@ def letters_in_other_case(trials: tuple[Trial, ...]) -> Symptom | None:
     wrong = [t for t in trials if t.wrong]
     if not wrong or any(type(t.outcome.value) is not list for t in wrong):
         return None  # before any right result is worked out, which takes time
-    both = [(t.outcome.value, t.expected.value) for t in wrong]
-    if any(type(want) is not list for _, want in both):
+    pairs = [(t.outcome.value, t.expected.value) for t in wrong]
+    if any(type(expected) is not list for _, expected in pairs):
         return None
-    if any([str(s).lower() for s in got] != [s.lower() for s in want] for got, want in both):
+    if any(
+        [str(s).lower() for s in returned] != [s.lower() for s in expected]
+        for returned, expected in pairs
+    ):
         return None
     return result_is("right but for small and capital letters", sure=True)
 
@@ -124,21 +138,21 @@ COUNTED = re.compile(r"(\[[\d, ]*\])( \D+)?")  # ids that came, and how often
 def wrong_frequencies(trials: tuple[Trial, ...]) -> Symptom | None:
     """Return the symptom that random ids, or how often they come, are wrong, and how; or None."""
     wrong = [t for t in trials if t.wrong and t.outcome.kind == "value"]
-    both = [(outcomes_in(t.outcome.value), outcomes_in(t.expected.value)) for t in wrong]
-    known = [(got, want) for got, want in both if got and want]
-    if not known:
+    pairs = [(outcomes_in(t.outcome.value), outcomes_in(t.expected.value)) for t in wrong]
+    counted_pairs = [(returned, expected) for returned, expected in pairs if returned and expected]
+    if not counted_pairs:
         return None
-    too_many = any(got - want for got, want in known)
-    too_few = any(want - got for got, want in known)
+    too_many = any(returned - expected for returned, expected in counted_pairs)
+    too_few = any(expected - returned for returned, expected in counted_pairs)
     if too_many and too_few:
-        what = "ids come that a right answer never gives there, and others that it gives do not"
+        sentence = "ids come that a right answer never gives there, and others that it gives do not"
     elif too_many:
-        what = "beside what may come, ids come that a right answer never gives there"
+        sentence = "beside what may come, ids come that a right answer never gives there"
     elif too_few:
-        what = "of the ids that a right answer gives there some never come"
+        sentence = "of the ids that a right answer gives there some never come"
     else:
-        what = "the right ids come and no others, but more or less often than they should"
-    return Symptom(f"where chance decides, {what}", sure=False)
+        sentence = "the right ids come and no others, but more or less often than they should"
+    return Symptom(f"where chance decides, {sentence}", sure=False)
 
 
 def outcomes_in(value: object) -> set[str]:
@@ -151,23 +165,27 @@ def outcomes_in(value: object) -> set[str]:
 
 def some_parts_wrong(trials: tuple[Trial, ...]) -> Symptom | None:
     """Return the symptom that of several results some are always right, the others not; or None."""
-    both = [
+    pairs = [
         (*returned_and_expected(t), t)
         for t in trials
         if isinstance(t.outcome.value, tuple | list | dict)
     ]
     values = [
-        (got, want, t)
-        for got, want, t in both
-        if isinstance(got, tuple | list) and isinstance(want, tuple | list)
+        (returned, expected, t)
+        for returned, expected, t in pairs
+        if isinstance(returned, tuple | list) and isinstance(expected, tuple | list)
     ]
     if len([t for *_, t in values if t.wrong]) < max(1, sum(t.wrong for t in trials)):
         return None
-    lengths = {len(v) for got, want, _ in values for v in (got, want)}
+    lengths = {len(v) for returned, expected, _ in values for v in (returned, expected)}
     if len(lengths) > 1 or not 1 < min(lengths) <= len(ORDINALS):
         return None
     parts = [
-        [(got[n], want[n], t) for got, want, t in values if want[n] is not None]
+        [
+            (returned[n], expected[n], t)
+            for returned, expected, t in values
+            if expected[n] is not None
+        ]
         for n in range(min(lengths))
     ]
     wrong_places = [n for n, part in enumerate(parts) if any(difference(a, b) for a, b, _ in part)]

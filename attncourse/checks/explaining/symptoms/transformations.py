@@ -29,9 +29,9 @@ AXIS_NAMES = {-1: "last", -2: "second to last", -3: "third to last"}
 def transformation(pairs: list[Pair]) -> str | None:
     """Return the change that turns every right result into the returned one, in words, or None."""
     wrong = [p for p in pairs if not p.right]
-    if not wrong or sum(p.want.size for p in wrong) < 4:
+    if not wrong or sum(p.expected.size for p in wrong) < 4:
         return None
-    if all(p.want.size == 1 and p.want.dtype.kind == "b" for p in wrong):
+    if all(p.expected.size == 1 and p.expected.dtype.kind == "b" for p in wrong):
         return None  # one truth value has nothing to transpose
     if all(close_in_single_precision(p) for p in pairs):
         return (
@@ -69,39 +69,47 @@ def change_of_all(pairs: list[Pair]) -> str | None:
     """
     wrong = [p for p in pairs if not p.right]
     words = first_change(pairs, number_changes(wrong)) or first_change(pairs, RESULT_CHANGES)
-    if words or len(wrong) < len(pairs) or any(p.want.dtype.kind == "b" for p in pairs):
+    if words or len(wrong) < len(pairs) or any(p.expected.dtype.kind == "b" for p in pairs):
         return words
-    factors = [factors_along(p, axis=None, least=1) for p in wrong if p.got.shape == p.want.shape]
-    known = [float(f) for f in factors if f is not None]
-    return size_power_words(wrong, known) if len(known) == len(wrong) else None
+    factors = [
+        factors_along(p, axis=None, least=1) for p in wrong if p.returned.shape == p.expected.shape
+    ]
+    factors_found = [float(f) for f in factors if f is not None]
+    return size_power_words(wrong, factors_found) if len(factors_found) == len(wrong) else None
 
 
 def is_changed_result(p: Pair) -> bool:
     """True if some change of the right result gives the returned one in this case."""
     if first_change([p], RESULT_CHANGES):
         return True
-    if p.got.shape != p.want.shape or p.want.size < 4:
+    if p.returned.shape != p.expected.shape or p.expected.size < 4:
         return False
     return factors_along(p, axis=None) is not None
 
 
 def change_explains(change: Change, p: Pair) -> bool:
     """True if the change turns the right result into the returned one."""
-    made = changed_result(change, p.want)
-    return made is not None and made.shape == p.got.shape and nearly_equal(p.got, made)
+    changed = changed_result(change, p.expected)
+    return (
+        changed is not None
+        and changed.shape == p.returned.shape
+        and nearly_equal(p.returned, changed)
+    )
 
 
 def change_alters(change: Change, p: Pair) -> bool:
     """True if the change alters the right result at all."""
-    made = changed_result(change, p.want)
-    return made is not None and (made.shape != p.want.shape or not nearly_equal(made, p.want))
+    changed = changed_result(change, p.expected)
+    return changed is not None and (
+        changed.shape != p.expected.shape or not nearly_equal(changed, p.expected)
+    )
 
 
-def changed_result(change: Change, want: np.ndarray) -> np.ndarray | None:
+def changed_result(change: Change, expected: np.ndarray) -> np.ndarray | None:
     """Return the right result after a change, or None if the change raises for it."""
     try:
         with np.errstate(all="ignore"):
-            return np.asarray(change(want.astype(float)))
+            return np.asarray(change(expected.astype(float)))
     except (ValueError, IndexError, TypeError):  # too few axes, say
         return None
 
@@ -112,21 +120,23 @@ def number_changes(wrong: list[Pair]) -> Iterator[tuple[str, Change]]:
     Both numbers are read off the largest wrong result; a change is left out if they are not finite.
     """
     p = max(
-        (p for p in wrong if p.got.shape == p.want.shape), key=lambda p: p.want.size, default=None
+        (p for p in wrong if p.returned.shape == p.expected.shape),
+        key=lambda p: p.expected.size,
+        default=None,
     )
-    if p is None or p.want.dtype.kind == "b" or p.got.dtype.kind == "b":
+    if p is None or p.expected.dtype.kind == "b" or p.returned.dtype.kind == "b":
         return
-    got, want = p.got.astype(float), p.want.astype(float)
+    returned, expected = p.returned.astype(float), p.expected.astype(float)
     with np.errstate(all="ignore"):
-        ratios = (got / want)[np.abs(want) > 1e-6 * scale_of(want)]
+        ratios = (returned / expected)[np.abs(expected) > 1e-6 * scale_of(expected)]
     if ratios.size and np.isfinite(ratios).all():
         c = float(np.median(ratios))
-        near = next((k for k in NAMED_FACTORS if abs(k - c) < 1e-6), None)
+        named_factor = next((k for k in NAMED_FACTORS if abs(k - c) < 1e-6), None)
         times = f"the expected one times {c:.4g}" if abs(c) > 1e-9 else "0 everywhere"
-        words = NAMED_FACTORS[near] if near is not None else times
+        words = NAMED_FACTORS[named_factor] if named_factor is not None else times
         yield words, lambda w: w * c
     with np.errstate(all="ignore"):
-        gaps = (got - want)[np.isfinite(want)]
+        gaps = (returned - expected)[np.isfinite(expected)]
     if gaps.size and np.isfinite(gaps).all():
         c = float(np.median(gaps))
         yield f"the expected one {'plus' if c > 0 else 'minus'} {abs(c):.4g}", lambda w: w + c
@@ -288,17 +298,17 @@ def scaled_differently(pairs: list[Pair]) -> str | None:
     A factor that differs by case is named if it follows from a size.
     """
     wrong = [p for p in pairs if not p.right]
-    if any(p.got.shape != p.want.shape or p.want.dtype.kind == "b" for p in pairs):
+    if any(p.returned.shape != p.expected.shape or p.expected.dtype.kind == "b" for p in pairs):
         return None
     factors = [factors_along(p, axis=None, least=1) for p in wrong]
-    known = [float(f) for f in factors if f is not None]
-    if len(known) == len(factors):
-        named = size_power_words(wrong, known)
+    factors_found = [float(f) for f in factors if f is not None]
+    if len(factors_found) == len(factors):
+        power_words = size_power_words(wrong, factors_found)
         # A single number is always another one times something: only a size gives that a meaning.
-        if named or all(p.want.size > 1 for p in wrong):
-            return named or "the expected one times a number that differs from case to case"
+        if power_words or all(p.expected.size > 1 for p in wrong):
+            return power_words or "the expected one times a number that differs from case to case"
     for axis, name in ((-1, "row"), (-2, "column")):
-        if all(p.want.ndim >= -axis and factors_along(p, axis) is not None for p in pairs):
+        if all(p.expected.ndim >= -axis and factors_along(p, axis) is not None for p in pairs):
             return f"the expected one, each {name} times a number of its own"
     return None
 
@@ -309,14 +319,18 @@ def factors_along(p: Pair, axis: int | None, least: int = 2) -> np.ndarray | Non
     With None as the axis it is one factor of all numbers. None, too, for fewer than ``least``
     numbers: a single one is always another one times something.
     """
-    got, want = p.got.astype(float), p.want.astype(float)
-    if (axis is not None and want.shape[axis] < least) or want.size < least:
+    returned, expected = p.returned.astype(float), p.expected.astype(float)
+    if (axis is not None and expected.shape[axis] < least) or expected.size < least:
         return None
     with np.errstate(all="ignore"):
         # The factor of least squares.
-        f = (got * want).sum(axis, keepdims=True) / (want * want).sum(axis, keepdims=True)
+        f = (returned * expected).sum(axis, keepdims=True) / (expected * expected).sum(
+            axis, keepdims=True
+        )
         is_factor = (
-            np.isfinite(f).all() and nearly_equal(p.got, want * f) and np.abs(f).min() > 1e-9
+            np.isfinite(f).all()
+            and nearly_equal(p.returned, expected * f)
+            and np.abs(f).min() > 1e-9
         )
     if not is_factor:
         return None
@@ -341,53 +355,56 @@ def size_power_words(wrong: list[Pair], factors: list[float]) -> str | None:
                 if len(getattr(value, "shape", ())) >= -axis:
                     sizes.setdefault((name, axis), []).append(value.shape[axis])
     for power, words in POWERS.items():
-        for (name, axis), seen in sizes.items():
-            if len(seen) != len(factors) or len(set(seen)) == 1 or min(seen) < 1:
+        for (name, axis), values in sizes.items():
+            if len(values) != len(factors) or len(set(values)) == 1 or min(values) < 1:
                 continue
-            if np.allclose(np.array(seen, float) ** power, factors, rtol=1e-5):
+            if np.allclose(np.array(values, float) ** power, factors, rtol=1e-5):
                 whose = f"argument {name + 1}" if isinstance(name, int) else name
-                what = f"the size of the {AXIS_NAMES[axis]} axis of {whose}" if axis else whose
-                return f"the expected one times {words.format('s')}, where s is {what}"
+                quantity = f"the size of the {AXIS_NAMES[axis]} axis of {whose}" if axis else whose
+                return f"the expected one times {words.format('s')}, where s is {quantity}"
     return None
 
 
 def reordered_numbers(pairs: list[Pair]) -> str | None:
     """Return words if every result has the right numbers in other places, else None."""
-    if any(p.got.size != p.want.size or p.want.dtype.kind == "b" for p in pairs):
+    if any(p.returned.size != p.expected.size or p.expected.dtype.kind == "b" for p in pairs):
         return None
-    alike = all(
-        nearly_equal(np.sort(p.got, axis=None), np.sort(p.want.astype(float), axis=None))
+    has_same_numbers = all(
+        nearly_equal(np.sort(p.returned, axis=None), np.sort(p.expected.astype(float), axis=None))
         for p in pairs
     )
-    moved = all(np.unique(p.want).size > 2 for p in pairs if not p.right)
-    return "made of the right numbers, but in other places" if alike and moved else None
+    moved = all(np.unique(p.expected).size > 2 for p in pairs if not p.right)
+    return "made of the right numbers, but in other places" if has_same_numbers and moved else None
 
 
 def is_beginning(p: Pair, axis: int) -> bool:
     """True if a result is the beginning of the right one along an axis, and ends too early."""
-    if p.want.ndim < -axis or not 0 < p.got.shape[axis] < p.want.shape[axis]:
+    if p.expected.ndim < -axis or not 0 < p.returned.shape[axis] < p.expected.shape[axis]:
         return False
-    begun = np.take(p.want, range(p.got.shape[axis]), axis)
-    return p.got.shape == begun.shape and nearly_equal(p.got, begun)
+    begun = np.take(p.expected, range(p.returned.shape[axis]), axis)
+    return p.returned.shape == begun.shape and nearly_equal(p.returned, begun)
 
 
 def wrong_shape_words(pairs: list[Pair]) -> str | None:
     """Return, in words, how all shapes are wrong in the same way, or None."""
     wrong = [p for p in pairs if not p.right]
-    if any(p.got.shape == p.want.shape for p in wrong):
+    if any(p.returned.shape == p.expected.shape for p in wrong):
         return None
-    more = {p.got.ndim - p.want.ndim for p in wrong}
-    if all(p.want.ndim == 0 for p in wrong) and min(more) > 0:
+    axes_added = {p.returned.ndim - p.expected.ndim for p in wrong}
+    if all(p.expected.ndim == 0 for p in wrong) and min(axes_added) > 0:
         return "an array where one number is expected"
-    if len(more) != 1:
+    if len(axes_added) != 1:
         return None
-    axes = more.pop()
+    axes = axes_added.pop()
     if axes == 0:
         for axis, name in AXIS_NAMES.items():
             if all(is_beginning(p, axis) for p in wrong):
                 return f"only the beginning of the expected one along its {name} axis"
         for a, b in combinations(range(-4, 0), 2):
-            if all(p.want.ndim >= -a and p.got.shape == p.want.swapaxes(a, b).shape for p in wrong):
+            if all(
+                p.expected.ndim >= -a and p.returned.shape == p.expected.swapaxes(a, b).shape
+                for p in wrong
+            ):
                 return f"of a shape whose axes {a} and {b} are exchanged, with other numbers"
         return None
     many = {1: "an axis", -1: "an axis"}.get(axes, f"{abs(axes)} axes")

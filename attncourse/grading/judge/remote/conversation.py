@@ -244,8 +244,8 @@ class Conversation:
         process writes more memory than it may.
         """
         read, write = ([], [self.connection]) if writing else ([self.connection], [])
-        while left := min(self.watch.left(), self.budget.left()):
-            if any(select.select(read, write, [], min(left, MEMORY_CHECK_SECONDS))):
+        while seconds_left := min(self.watch.left(), self.budget.left()):
+            if any(select.select(read, write, [], min(seconds_left, MEMORY_CHECK_SECONDS))):
                 return
             # No limit of the kernel's counts all that is written, so it is looked at meanwhile.
             if self.memory.is_beyond(self.limits.memory):

@@ -230,10 +230,10 @@ class RemoteModule(nn.Module):
         """Call the module in its process."""
         return self._attncourse_use("call", self, args, kwargs)
 
-    def _attncourse_use(self, what: str, target: Any, args: tuple, kwargs: dict) -> Any:
+    def _attncourse_use(self, operation: str, target: Any, args: tuple, kwargs: dict) -> Any:
         """Use ``target`` in the module's process, with gradients for the module's parameters."""
         session = self.__dict__["_attncourse"][0]
-        return session.use(what, target, *args, leaves=leaves_of(self), **kwargs)
+        return session.use(operation, target, *args, leaves=leaves_of(self), **kwargs)
 
     def __getattr__(self, name: str) -> Any:
         """Return what torch has under that name, else the module's attribute in its process."""

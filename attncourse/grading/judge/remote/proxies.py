@@ -45,13 +45,13 @@ def proxy_for(session: ObjectSession, description: Any) -> Any:
     if kind == "module":
         return session.mirrors.get_or_make_copy(number)
     # One object, one proxy, while there is one: a test may compare by ``is``.
-    made = session.proxies.get(number)
-    if made is None:
+    proxy = session.proxies.get(number)
+    if proxy is None:
         makers: dict[Any, Any] = {"class": class_proxy, "function": RemoteFunction}
         make = makers.get(kind, RemoteObject)
-        made = session.proxies[number] = make(session, number, description)
-        session.forget_with(made, number)
-    return made
+        proxy = session.proxies[number] = make(session, number, description)
+        session.forget_with(proxy, number)
+    return proxy
 
 
 class Remote:
@@ -289,22 +289,22 @@ def remote_outcomes(
         "seeds": [session.new_seed() for _ in cases] if session.carry_seed else None,
         "careful": session.careful,
     }
-    known: KnownReplies | None = None
+    known_replies: KnownReplies | None = None
     for number, case in enumerate(cases):
         try:
-            if known is None:
-                buffers, known = packed_cases(session, exercise, seed, cases)
+            if known_replies is None:
+                buffers, known_replies = packed_cases(session, exercise, seed, cases)
                 session.send_request(request, buffers, limit)
             # The process ends a case itself after ``limit``; this is for one that cannot.
             reply, arrays, size = session.next_reply(limit + 1, last=number + 1 == len(cases))
             key = reply_key(number, reply, arrays) if size <= MAX_REPLY_BYTES else ()
-            outcome = known.get(key)
+            outcome = known_replies.get(key)
             if outcome is None:
                 decoder = session.open_reply(reply, arrays, size)[1]
                 raw_outcome = case_outcome(session, reply, decoder, [*names, *case.kwargs])
                 outcome = outcome_of_facts(case, raw_outcome)
-                if key and len(known) < MAX_KNOWN_REPLIES:
-                    known[key] = outcome
+                if key and len(known_replies) < MAX_KNOWN_REPLIES:
+                    known_replies[key] = outcome
         except TimeUp:
             outcome = Outcome("hung")
         except Exception as error:  # an ended process stays ended: the rest have the same outcome
@@ -334,8 +334,8 @@ def case_outcome(
         return Outcome("hung", mutated=changed)
     if kind == "raised" and isinstance(reply.get("raised"), dict):
         raised = reply["raised"]
-        known = decoding.exception_class(raised.get("type"), raised.get("above"))
-        error = Unusable if raised.get("unusable") is True else known
+        error_class = decoding.exception_class(raised.get("type"), raised.get("above"))
+        error = Unusable if raised.get("unusable") is True else error_class
         text = sent_text(reply, "text", MAX_TEXT_CHARS)
         return Outcome("raised", error=error, text=text, mutated=changed)
     if kind == "value":

@@ -42,7 +42,7 @@ class Session(Conversation):
 
     @cached_property
     def mirrors(self) -> Any:
-        """The copies of the submission's modules; loads torch."""
+        """Return the copies of the submission's modules; loads torch."""
         from attncourse.grading.judge.remote.mirrors import Mirrors
 
         return Mirrors(self)
@@ -53,23 +53,23 @@ class Session(Conversation):
         """Run a cell in the process for at most ``limit`` seconds; raise what it raised."""
         self.ask({"op": "cell", "name": name, "source": source}, [], limit)
 
-    def values_of(self, wanted: list[str]) -> dict[str, Any]:
-        """Return the values of those of the ``wanted`` names that the submission has.
+    def values_of(self, names: list[str]) -> dict[str, Any]:
+        """Return the values of those of the names that the submission has.
 
         Functions, classes and objects come as proxies; modules are left out.
         """
-        forbids = {name: self.forbids[name] for name in wanted if name in self.forbids}
-        request = {"op": "names", "names": wanted, "forbids": forbids}
+        forbids = {name: self.forbids[name] for name in names if name in self.forbids}
+        request = {"op": "names", "names": names, "forbids": forbids}
         reply, decoder = self.ask(request, [], self.limits.call)
         values = reply.get("values")
         if not isinstance(values, dict):
             self.end_on_bad_reply("sent no names")
-        return {name: self.decode_value(decoder, values[name]) for name in wanted if name in values}
+        return {name: self.decode_value(decoder, values[name]) for name in names if name in values}
 
-    def use(self, what: str, *args: Any, leaves: tuple = (), **kwargs: Any) -> Any:
+    def use(self, operation: str, /, *args: Any, leaves: tuple = (), **kwargs: Any) -> Any:
         """Use an object of the process, whose proxy is the first argument; return the result.
 
-        ``what`` is one of the operations in the worker's ``calls.USES``; ``leaves`` are the
+        ``operation`` is one of the operations in the worker's ``calls.USES``; ``leaves`` are the
         parameters that the result may have gradients for. Where the test asks for it, arguments are
         changed in place.
         """
@@ -77,7 +77,7 @@ class Session(Conversation):
         try:
             request = {
                 "op": "call",
-                "use": what,
+                "use": operation,
                 "args": encoder.encode(list(args)),
                 "kwargs": encoder.encode(kwargs),
             }
@@ -100,7 +100,7 @@ class Session(Conversation):
             failed, self.failed = self.failed, None
             if failed is not None:
                 raise failed  # whoever called the test's function may have caught it
-        if reply.get("stop") is True and what == "next":
+        if reply.get("stop") is True and operation == "next":
             raise StopIteration
         with self.ending_on_bad_reply():
             value = decoder.decode(reply.get("value"))
@@ -113,17 +113,17 @@ class Session(Conversation):
                 inputs = [*encoder.tracked, *(parameter for _, _, parameter in leaves)]
                 value = self.mirrors.connect_gradients(value, decoder, reply["graph"], inputs)
         if self.lent_functions.count > lent:
-            made = value if what not in ("setattr", "setitem") else args[0]
+            holder = value if operation not in ("setattr", "setitem") else args[0]
             self.lent_functions.keep_while_held(
-                lent, None if value is made and handle_of(made) in before else made
+                lent, None if value is holder and handle_of(holder) in before else holder
             )
         return value
 
     def new_seed(self) -> int:
         """Return a seed for a call that may draw numbers, drawn from the test's generators."""
         torch = sys.modules.get("torch")
-        theirs = int(torch.randint(2**31, ())) if torch is not None else 0
-        return int(np.random.randint(2**31)) ^ theirs
+        torch_seed = int(torch.randint(2**31, ())) if torch is not None else 0
+        return int(np.random.randint(2**31)) ^ torch_seed
 
     def decode_value(self, decoder: Decoder, form: Any) -> Any:
         """Return a value that was sent; end the conversation if it is none."""

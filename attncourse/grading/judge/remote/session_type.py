@@ -24,9 +24,9 @@ class ObjectSession(Protocol):
 
     @property
     def mirrors(self) -> Any:
-        """The copies of the submission's modules."""
+        """Return the copies of the submission's modules."""
 
-    def use(self, what: str, *args: Any, leaves: tuple = (), **kwargs: Any) -> Any:
+    def use(self, operation: str, /, *args: Any, leaves: tuple = (), **kwargs: Any) -> Any:
         """Use an object of the process, whose proxy is the first argument; return the result."""
 
     def ask(

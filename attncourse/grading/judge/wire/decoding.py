@@ -145,11 +145,11 @@ class Decoder:
         name, fields, values = body
         if len(fields) > MAX_PARAMETERS:
             raise WireError(TOO_LARGE)
-        known = (name, *fields)
-        if known not in self.classes:
+        key = (name, *fields)
+        if key not in self.classes:
             self.room.take(NAMED_TUPLE_BYTES + FIELD_BYTES * len(fields))
-            self.classes[known] = namedtuple(name, fields)
-        return self.classes[known](*self.decode_items(values, depth))
+            self.classes[key] = namedtuple(name, fields)
+        return self.classes[key](*self.decode_items(values, depth))
 
     def decode_handle(self, description: Any) -> Any:
         """Return what stands here for an object of the other process."""
@@ -283,12 +283,14 @@ def exception_class(name: Any, above: Any) -> type[Exception]:
     safe = name if isinstance(name, str) and IDENTIFIER.fullmatch(name) else "Error"
     if isinstance(above, list):
         for base in above[:MAX_BASES]:
-            known = getattr(builtins, base, None) if isinstance(base, str) else None
-            if not isinstance(known, type) or not issubclass(known, BaseException):
+            builtin = getattr(builtins, base, None) if isinstance(base, str) else None
+            if not isinstance(builtin, type) or not issubclass(builtin, BaseException):
                 continue
-            if base in ENDS_LOOPS or not issubclass(known, Exception):
+            if base in ENDS_LOOPS or not issubclass(builtin, Exception):
                 return type(safe, (RuntimeError,), {})
-            if issubclass(known, UnicodeError | ExceptionGroup):  # they want other arguments
-                return type(safe, (ValueError if issubclass(known, ValueError) else Exception,), {})
-            return known if known.__name__ == safe else type(safe, (known,), {})
+            if issubclass(builtin, UnicodeError | ExceptionGroup):  # they want other arguments
+                return type(
+                    safe, (ValueError if issubclass(builtin, ValueError) else Exception,), {}
+                )
+            return builtin if builtin.__name__ == safe else type(safe, (builtin,), {})
     return type(safe, (Exception,), {})

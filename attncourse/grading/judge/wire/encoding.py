@@ -189,8 +189,8 @@ def tensors_of(module: Any) -> dict[str, Any]:
     A lazy layer's have no numbers yet: that is an error for who uses it, and not for all that comes
     after.
     """
-    named = {**module._parameters, **module._buffers}
-    return {name: tensor for name, tensor in named.items() if has_numbers(tensor)}
+    tensors = {**module._parameters, **module._buffers}
+    return {name: tensor for name, tensor in tensors.items() if has_numbers(tensor)}
 
 
 def has_numbers(tensor: Any) -> bool:
@@ -198,8 +198,8 @@ def has_numbers(tensor: Any) -> bool:
     if tensor is None or tensor.is_meta or hasattr(type(tensor), "materialize"):
         return False
     torch = sys.modules["torch"]
-    known = str(tensor.dtype).removeprefix("torch.") in TORCH_DTYPES
-    return known and tensor.layout == torch.strided
+    is_known_dtype = str(tensor.dtype).removeprefix("torch.") in TORCH_DTYPES
+    return is_known_dtype and tensor.layout == torch.strided
 
 
 def describe_tensor(module: Any, name: str, encoder: Encoder) -> dict[str, Any]:

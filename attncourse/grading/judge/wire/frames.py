@@ -103,10 +103,10 @@ def receive_packet(connection: socket.socket) -> tuple[dict[str, Any], list[int]
 def receive_exactly(connection: Any, size: int) -> bytearray:
     """Return exactly ``size`` bytes, once they are there; raise ``EOFError`` at a hang-up."""
     data = bytearray(size)
-    rest = memoryview(data)
-    while rest:
-        count = connection.recv_into(rest)
+    unfilled = memoryview(data)
+    while unfilled:
+        count = connection.recv_into(unfilled)
         if not count:
             raise EOFError
-        rest = rest[count:]
+        unfilled = unfilled[count:]
     return data

@@ -35,9 +35,9 @@ def seed_generators(number: int | None) -> None:
 
 def generator_in_state(state: dict[str, Any]) -> np.random.Generator:
     """Return a generator that goes on from a state, as the checker's own would."""
-    made = np.random.Generator(np.random.PCG64())
-    made.bit_generator.state = state
-    return made
+    generator = np.random.Generator(np.random.PCG64())
+    generator.bit_generator.state = state
+    return generator
 
 
 def gradient_context(request: dict[str, Any]) -> Any:

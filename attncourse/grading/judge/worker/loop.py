@@ -127,7 +127,7 @@ class Worker:
         except BaseException as error:
             encoder.buffers.clear()
             reply: dict[str, Any] = {"error": calls.error_as_text(error)}
-        reply |= {"out": self.printed.take_text(), "over": self.printed.left < 0}
+        reply |= {"out": self.printed.take_text(), "over": self.printed.chars_left < 0}
         reply["arrays"] = len(encoder.buffers)
         self.ready.append(reply)
         self.arrays += encoder.buffers
@@ -173,9 +173,8 @@ class Worker:
             if number is not None and self.forbids.get(name):
                 self.forbids_by_handle[number] = self.forbids[name]
         if forbids := next(filter(None, map(self.forbids.get, request["names"])), ()):
-            self.watch_calls_of(
-                forbids
-            )  # before any value of a test arrives that a call could reveal
+            # Begun before any value of a test arrives, which a call could reveal.
+            self.watch_calls_of(forbids)
         return {"values": values}
 
     def do_call(self, request: dict, decoder: Decoder, encoder: Encoder) -> dict[str, Any]:
@@ -324,8 +323,8 @@ class Worker:
 
     def forget_object(self, number: int) -> None:
         """Forget an object of which the checker has no proxy any more."""
-        for known in (self.graphs, self.modules, self.forbids_by_handle):
-            known.pop(number, None)
+        for table in (self.graphs, self.modules, self.forbids_by_handle):
+            table.pop(number, None)
         value = self.handles.pop(number, None)
         self.handle_by_id.pop(id(value), None)
 
@@ -410,7 +409,7 @@ class Worker:
     def load_module_states(self, state: dict[str, Any], decoder: Decoder) -> None:
         """Give modules the parameters, buffers and mode that tests have set in their copies."""
         torch: Any = sys.modules.get("torch")
-        made: dict[Any, Any] = {}
+        new_parameters: dict[Any, Any] = {}  # by the id of the copy's parameter
         for number, changes in state.items():
             module = self.handles[int(number)]
             module.training = changes["training"]
@@ -420,10 +419,11 @@ class Worker:
                 if not form["parameter"]:
                     module._buffers[name] = value
                 elif form["new"] or old is None:
-                    same = made.get(form["id"])
-                    if same is None:
-                        same = made[form["id"]] = torch.nn.Parameter(value, form["grad"])
-                    module._parameters[name] = same
+                    # Names that share one parameter in the copy, as tied weights do, share it here.
+                    key = form["id"]
+                    if key not in new_parameters:
+                        new_parameters[key] = torch.nn.Parameter(value, form["grad"])
+                    module._parameters[name] = new_parameters[key]
                 else:
                     old.data = value
                     old.requires_grad_(form["grad"])

@@ -24,8 +24,8 @@ MAX_PRINTED_CHARS = 20_000  # that a reply carries
 class Printed(io.TextIOBase):
     """Collects what is printed, until the submission has printed as many characters as it may."""
 
-    def __init__(self, left: int):
-        self.left = left
+    def __init__(self, max_chars: int):
+        self.chars_left = max_chars
         self.pieces: list[str] = []
 
     def writable(self) -> bool:
@@ -34,9 +34,9 @@ class Printed(io.TextIOBase):
 
     def write(self, text: str) -> int:
         """Collect a text, or as much of it as may be printed; return its length."""
-        if self.left > 0:
-            self.pieces.append(text[: self.left])
-        self.left -= len(text)
+        if self.chars_left > 0:
+            self.pieces.append(text[: self.chars_left])
+        self.chars_left -= len(text)
         return len(text)
 
     def take_text(self) -> str:
