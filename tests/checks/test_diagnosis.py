@@ -91,7 +91,8 @@ def test_two_mistakes_at_once_are_named(record_property):
 
 
 @pytest.mark.parametrize(
-    "names", [{"no norm", "not causal"}, {"uniform weights", "a norm at the wrong branch"}]
+    "names",
+    [{"a norm is missing", "not causal"}, {"uniform weights", "a norm at the wrong branch"}],
 )
 def test_two_mistakes_in_a_slow_exercise_are_both_named(names):
     """One of the first two shows alone where a mask is given, of the others with a single token."""

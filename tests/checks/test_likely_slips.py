@@ -1,5 +1,6 @@
 """Mistakes written as a class writes them: each has its name, and keeps what it did not touch."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -106,7 +107,86 @@ def difference_by_size(draft, p_draft, p_target, rng):
     return torch.tensor([*accepted, torch.multinomial(p_target[-1], 1, generator=rng).item()])
 
 
+def bits_above_8(x, bits, block):
+    """More than 8 bits are let through, and all else is refused."""
+    if bits < 2 or x.shape[-1] % block:
+        raise ValueError("expected 2 bits or more and blocks that divide the last axis")
+    blocks = x.unflatten(-1, (-1, block))
+    least = blocks.amin(-1, keepdim=True)
+    scale = (blocks.amax(-1, keepdim=True) - least) / (2**bits - 1)
+    codes = ((blocks - least) / torch.where(scale > 0, scale, 1.0)).round()
+    return codes.flatten(-2), scale.squeeze(-1), least.squeeze(-1)
+
+
+# --- means ---------------------------------------------------------------------------------------
+
+
+def mean_of_those_before(divisor):
+    """Return rows that average tokens 0 … i − 1, by a number that is made of i and n."""
+
+    def causal_mean_weights(n):
+        weights = np.zeros((n, n))
+        for i in range(n):
+            weights[i, :i] = 1 / divisor(i, n)
+        return weights
+
+    return causal_mean_weights
+
+
+# --- rows in another order -----------------------------------------------------------------------
+
+
+def heads_of_any_number_of_rows(weight, n_heads):
+    rows, d_in = weight.shape
+    if rows % n_heads:
+        raise ValueError("expected a number of heads that divides the rows")
+    halves = weight.reshape(n_heads, 2, rows // n_heads // 2, d_in)
+    return halves.transpose(1, 2).reshape(rows, d_in)
+
+
+def the_way_back(weight, n_heads):
+    rows, d_in = weight.shape
+    if rows % n_heads:
+        raise ValueError("expected a number of heads that divides the rows")
+    pairs = weight.reshape(n_heads, rows // n_heads // 2, 2, d_in)
+    return pairs.transpose(1, 2).reshape(rows, d_in)
+
+
 # --- a block -------------------------------------------------------------------------------------
+
+
+class AskingWithTheFirstInput(transformer.DecoderBlock):
+    """The attention to the memory reads what came into the block, in both norm orders."""
+
+    def forward(self, x, memory, mask=None, memory_mask=None):
+        attended = self.added(x, x, lambda y: self.self_attention(y, mask=mask), self.norm_1)
+        told = self.added(
+            attended,
+            x,
+            lambda y: self.cross_attention(y, memory, mask=memory_mask),
+            self.norm_2,
+        )
+        return self.added(told, self.last_read(attended, told), self.feed_forward, self.norm_3)
+
+    def last_read(self, attended, told):
+        return told
+
+    def added(self, stream, read, branch, norm):
+        """Return the stream with a branch added that reads ``read``."""
+        if self.pre_norm:
+            return stream + self.dropout(branch(norm(read)))
+        return norm(stream + self.dropout(branch(read)))
+
+
+class FeedingOnTheOwnSequence(AskingWithTheFirstInput):
+    """Both later branches read the stream of before the attention to the memory."""
+
+    def added(self, stream, read, branch, norm):
+        later = norm is not self.norm_1 and norm is not self.norm_3
+        return super().added(stream, stream if later else read, branch, norm)
+
+    def last_read(self, attended, told):
+        return attended
 
 
 class SumsDropped(transformer.EncoderBlock):
@@ -131,8 +211,19 @@ SLIPS = {
                   "the k lowest", "nothing is refused"),
     "a scale a row": ("serving.quantize", one_scale_a_row, "one scale for each row", ""),
     "one scale": ("serving.quantize", one_scale, "one scale for the whole array", ""),
+    "9 bits": ("serving.quantize", bits_above_8, "what is to be refused is not", ""),
     "by size": ("serving.speculative_accept", difference_by_size,
                 "p − q is not cut off at 0", ""),
+    "by i + 1": ("mixing.causal_mean_weights", mean_of_those_before(lambda i, n: i + 1),
+                 "a token does not see itself", ""),
+    "odd heads": ("llama.pairs_from_halves", heads_of_any_number_of_rows,
+                  "what does not divide is not refused", ""),
+    "way back": ("llama.pairs_from_halves", the_way_back,
+                 "the way back", "what does not divide is not refused"),
+    "first input": ("transformer.DecoderBlock", AskingWithTheFirstInput,
+                    "branches side by side", ""),
+    "fed beside": ("transformer.DecoderBlock", FeedingOnTheOwnSequence,
+                   "branches side by side", ""),
     "sums dropped": ("transformer.EncoderBlock", SumsDropped, "dropout of the stream", ""),
 }  # fmt: skip
 
@@ -167,3 +258,12 @@ def test_two_mistakes_of_a_block_are_found():
     assert verdict.diagnosis.name == "the residual is missing"
     assert verdict.rest == "no dropout on what the branches return"
     assert 4 * verdict.earned >= verdict.possible
+
+
+def test_both_slips_of_a_mean_of_those_before_are_named():
+    answer = mean_of_those_before(lambda i, n: n)
+    for seed in (1, 2):
+        verdict = examine("mixing.causal_mean_weights", answer, seed=seed)
+        assert verdict.diagnosis is not None, verdict.full
+        assert verdict.diagnosis.name == "a token does not see itself"
+        assert verdict.rest == "divided by another number than i + 1"

@@ -47,6 +47,12 @@ def another_axis(query, key, value, mask=None, *, scale=None):
     return weights @ value
 
 
+def axis_of_what_could_be_left_out(scores, mask):
+    has_key = mask.any(dim=-2, keepdim=True)
+    weights = scores.masked_fill(~mask & has_key, -torch.inf).softmax(-1)
+    return weights.masked_fill(~mask, 0)
+
+
 def another_truth(n, width, n_sinks):
     if width < 1 or n_sinks < 0:
         raise ValueError
@@ -95,7 +101,8 @@ def capitals_of_sentences(text):
 ANSWERS = [
     (assigned_where_it_is_added, "kqv.project", "a wrong operator", "than `=` in `out[..., :] ="),
     (capitals_of_sentences, "tokens.tokenize", "a wrong function", "`capitalize`"),
-    (another_axis, "kqv.scaled_dot_product_attention", "a wrong number", "`-2`"),
+    (another_axis, "kqv.scaled_dot_product_attention", "a wrong axis", "`-2`"),
+    (axis_of_what_could_be_left_out, "masking.masked_softmax", "a wrong axis", "`-2`"),
     (another_truth, "circuits.sink_mask", "a wrong truth value", "`False`"),
     (something_too_much, "kqv.project", "a floor or a ceiling", "Without `clamp`"),
     (a_line_too_much, "kqv.project", "something too much", "Without `product[..., 0] = 0.25`"),

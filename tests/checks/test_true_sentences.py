@@ -170,7 +170,7 @@ def test_a_wrong_default_of_value_is_named_where_sizes_are_cut():
 
     verdict = examine("multihead.MultiHeadAttention", Heads, seed=11)
     assert verdict.diagnosis is not None, verdict.full
-    assert verdict.diagnosis.name == "key or value is not what was given"
+    assert verdict.diagnosis.name == "another key or value is used"
 
 
 # --- points --------------------------------------------------------------------------------------

@@ -111,7 +111,7 @@ EXERCISE = exercise(
         mistake("""the mean is taken off
             You subtract each row's mean, as chapter 12's layer norm does. An RMS norm leaves it
             in.""").by(centre=subtract_mean),
-        mistake("""the norm runs over another axis
+        mistake("""the norm is not of each vector by itself
             You normalise over the tokens, or all numbers together. Each vector is normalised by
             itself, over its features: axis −1.""")
         .by(average=lambda squares: squares.mean(-2, keepdim=True) if squares.ndim > 1 else squares)

@@ -207,7 +207,7 @@ EXERCISE = exercise(
                 key=lambda self, x, y: self.W_k(first_sequences(x, y)),
                 value=lambda self, x, y: self.W_v(first_sequences(x, y)),
             ),
-            mistake("""y is expanded to the batch of x
+            mistake("""one is expanded to the batch of the other
                 You give y the batch axes of x, or x those of y. The other may have more of them:
                 leave both as they are, and `@` broadcasts them.""")
             .by(

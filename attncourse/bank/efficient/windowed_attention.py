@@ -204,7 +204,7 @@ EXERCISE = exercise(
         .by(fill=lambda x, exists: x * exists, allowed_places=all_places)
         .by(fill=lambda x, exists: x * exists, allowed_places=lambda places, n: places < n)
         .by(fill=lambda x, exists: x * exists, allowed_places=lambda places, n: places >= 0),
-        mistake("""the last token counts more than once
+        mistake("""the tokens at the ends count more than once
             Beyond the ends you repeat the token that stands there, so it gets its weight several
             times. A window is shorter at the ends.""").by(allowed_places=all_places),
         mistake("""the window goes round

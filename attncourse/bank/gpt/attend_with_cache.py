@@ -252,7 +252,7 @@ EXERCISE = exercise(
                 "store": lambda old, new, joined: joined.detach(),
             }
         ),
-        mistake("""the output alone
+        mistake("""not the output and the cache
             You return the output without the cache, or more than the two. `(output, cache)` is
             asked for, and cache is `(keys, values)`.""")
         .by(hand_back=lambda output, keys, values: output)

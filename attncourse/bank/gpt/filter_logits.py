@@ -260,7 +260,7 @@ EXERCISE = exercise(
             )
         )
         .by_any(fill_with, Between(-3.4e38, -1.0)),
-        mistake("""shares in place of logits
+        mistake("""shares or their logarithms in place of logits
             You return probabilities, or their logarithms. Logits come in and logits go out: those
             that stay come back as they were.""")
         .by(finish=lambda x, original: x.softmax(-1))
@@ -286,7 +286,7 @@ EXERCISE = exercise(
         .by(keep_p=lambda s, p: s >= p)
         .by(keep_p=lambda s, p: s >= 1 - p)
         .by(keep_p=lambda s, p: s >= s[..., :1] * p),
-        mistake("""logits are added up, not shares
+        mistake("""p is counted on what are no shares
             You count p on the logits themselves, or on their exponentials. They are no shares: take
             the softmax first.""")
         .by(likely=lambda x: x.double())

@@ -243,7 +243,7 @@ EXERCISE = exercise(
         mistake("""new tokens are put in front
             The new token comes behind the others.
         """).by(append=lambda ids, token: torch.cat([token[..., None], ids], -1)),
-        mistake("""the last token is replaced
+        mistake("""a token is lost for each new one
             You write the new token over the last one, or over the first. The sequence grows by one
             at every step.""")
         .by(append=lambda ids, token: torch.cat([ids[..., :-1], token[..., None]], -1))

@@ -189,7 +189,7 @@ EXERCISE = exercise(
         mistake("""the last row is judged by the first token
             `roll` puts the first id behind the last row. What comes after the last token is not
             known: drop that row.""").by(shift=lambda logits, ids: (logits, ids.roll(-1, -1))),
-        mistake("""shifted by two
+        mistake("""shifted by two, or the first guess left out
             You judge row t by token t + 2, or leave out the first guess. Row 0 guesses token 1.""")
         .by(shift=lambda logits, ids: (logits[..., :-2, :], ids[..., 2:]))
         .by(shift=lambda logits, ids: (logits[..., 1:-1, :], ids[..., 2:])),

@@ -277,7 +277,7 @@ EXERCISE = exercise(
             then goes to one token. Cut first, and the softmax shares out what is left.""")
         .by(cut=unfiltered, late=likeliest_if_filtered_out)
         .by(cut=unfiltered, late=id_0_if_filtered_out),
-        mistake("""the filters are ignored
+        mistake("""a filter is ignored
             You draw from all tokens, or use one filter of the two. Hand top_k *and* top_p to
             `filter_logits` before the softmax.""")
         .by(cut=unfiltered)

@@ -241,7 +241,7 @@ EXERCISE = exercise(
             `pattern.any(dim=-1)`.""").by(
             is_asked=lambda p: p.any(-2), average=divide_sum_by_asked
         ),
-        mistake("""one number for all
+        mistake("""averaged over heads, layers or batch
             You average over the heads, or the layers, or the batch. Every head of every layer has a
             score of its own: the result is (..., layers, heads).""")
         .by(finish=lambda scores: scores.mean(-1))

@@ -150,7 +150,7 @@ EXERCISE = exercise(
             You return p(she) / p(he). Its mean is ruled by the contexts in which it is large; the
             log makes both directions count alike.
         """).by(compare=lambda s, she, he: (s[she] - s[he]).exp()),
-        mistake("""a probability, not a log ratio
+        mistake("""a probability, or its log, not a log ratio
             You return the probability of *she* among the two, or its log. Return the log of the
             ratio, 0 where both are alike.""")
         .by(compare=lambda s, she, he: (s[she] - s[he]).sigmoid())

@@ -228,7 +228,7 @@ EXERCISE = exercise(
         mistake("""the result is transposed
             Row i of the result belongs to the output of token i, as in a map. Yours is the
             transpose.""").by(finish=lambda flow, layers, share: flow.mT),
-        mistake("""every step comes back
+        mistake("""every step comes back, or one row alone
             You return one matrix for each layer, or the last token's row alone. The product of all
             is asked for, (..., n, n).""")
         .by(finish=lambda flow, layers, share: torch.stack(layers, -3))

@@ -486,7 +486,7 @@ EXERCISE = exercise(
         .by(share_key=repeat_in_turn)
         .by(share_value=repeat_in_turn)
         .by(share=lambda heads, group: repeat_in_runs(heads, group).flip(-3)),
-        mistake("""only the first key/value head is used
+        mistake("""key/value heads are not used each by its own
             All query heads use one key/value head, or their mean. Each key/value head serves a run
             of query heads.""")
         .by(share=lambda heads, group: repeat_in_runs(heads[..., :1, :, :].expand_as(heads), group))
@@ -574,7 +574,7 @@ EXERCISE = exercise(
             added is lost. It is added to what it read, the x so far.""").by(
             step=lambda x, branch, norm, first: first + branch(norm(x))
         ),
-        mistake("""no norm
+        mistake("""a norm is missing
             You leave the norms out, or one of them. Each branch reads a normalised x.""")
         .by(step=lambda x, branch, norm, first: x + branch(x))
         .by(first_norm=lambda self: nn.Identity())

@@ -345,7 +345,7 @@ EXERCISE = exercise(
             mistake("""the most frequent pair first
             You count pairs in the word. Counting is for learning the merges; here their ranks are
             given, and the lowest comes first.""").by(choose=most_frequent_pair),
-            mistake("""the pairs are compared as text
+            mistake("""the pairs are compared, not their ranks
             You take the pair that comes first in the alphabet, or the longest one.
             `min(pairs)` compares the pairs; `min(pairs, key=ranks.get)` compares their ranks.""")
             .by(choose=lambda candidates: min(candidates, key=lambda candidate: candidate[2]))

@@ -27,6 +27,12 @@ def refuse_uneven(weight, n_heads):
         raise ValueError(REFUSED)
 
 
+def refuse_undivided_rows(weight, n_heads):
+    """Refuse a number of rows that the heads do not divide, and no odd number in a head."""
+    if len(weight) % n_heads:
+        raise ValueError(REFUSED)
+
+
 def assert_even(weight, n_heads):
     assert len(weight) % (2 * n_heads) == 0
 
@@ -206,6 +212,7 @@ EXERCISE = exercise(
             `ValueError` (an `assert` raises AssertionError).""")
         .by(refuse=lambda weight, n_heads: None)
         .by(refuse=assert_even)
+        .by(refuse=refuse_undivided_rows)
         .by(
             refuse=lambda weight, n_heads: refuse_uneven(
                 weight[: 2 * len(weight)],

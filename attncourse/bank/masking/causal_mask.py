@@ -94,7 +94,7 @@ EXERCISE = exercise(
         .by(compare=lambda ahead: ahead == 0)
         .by(compare=lambda ahead: ahead == ahead)
         .by(compare=lambda ahead: (ahead <= 0) | (ahead.shape[0] < ahead.shape[1])),
-        mistake("""the diagonal does not follow the sizes
+        mistake("""the diagonal has another offset than n − m
             The queries are the last m of n positions, and each sees itself: query i stands at i + n
             − m, so it is `tril(n − m)`. Your offset is another: none (`.tril()`), a fixed number, m
             − n, or a step too far.""")

@@ -55,7 +55,8 @@ OF_RUNNING = (
     .by(seen=lambda n: np.tri(n, k=-1))
     .by(seen=lambda n: np.tri(n, k=-2))
     .by(seen=lambda n: np.maximum(np.tri(n, k=-1), np.eye(n, 1) @ np.eye(1, n)))
-    .by(seen=lambda n: np.tri(n, k=-1), divide=np.divide),
+    .by(seen=lambda n: np.tri(n, k=-1), divide=np.divide)
+    .by(**divide_by_row_number(lambda i: i + 1), seen=lambda n: np.tri(n, k=-1)),
     mistake("""the future counts too
         Row i averages tokens 0 … i and stops there. Yours includes token i + 1, or all n: `np.tril`
         with k = 0 keeps the diagonal and nothing above it.""")
@@ -82,10 +83,9 @@ OF_RUNNING = (
     mistake("""divided by another number than i + 1
         Rows count from 0, so row i averages i + 1 tokens: divide it by `i + 1`, not by n or i.""")
     .by(divide_by_row_number(lambda i: i))
-    .by_any(
-        divide_by_row_number,
-        (lambda i: np.maximum(i, 1), lambda i: i + 2, lambda i: 0 * i + len(i)),
-    ),
+    # Not in the family below: its members are no part of a pair unless they fit by themselves.
+    .by(divide_by_row_number(lambda i: 0 * i + len(i)))
+    .by_any(divide_by_row_number, (lambda i: np.maximum(i, 1), lambda i: i + 2)),
     mistake("""the newest token counts half
         You average the mean so far with the new token, and older tokens count less and less. All i
         + 1 tokens have the same weight.""").by(seen=running_halves),

@@ -464,7 +464,7 @@ EXERCISE = exercise(
             value=lambda self, x: x @ self.W_v.weight.mT,
         )
         .by(mix=lambda self, merged, query: merged @ self.W_o.weight.mT),
-        mistake("""key or value is not what was given
+        mistake("""another key or value is used
             The query stands for a key that is left out, and the key for a value: `key = query if
             key is None else key`, then `value = key if value is None else value`. You use another
             one for key or for value.""")

@@ -110,7 +110,7 @@ EXERCISE = exercise(
         .by(factor=lambda q, k, d_k: 1 / math.log(d_k))
         .by(factor=lambda q, k, d_k: 1 / math.log2(d_k))
         .by(factor=lambda q, k, d_k: 1 / math.log1p(d_k)),
-        mistake("""the scores are standardised
+        mistake("""the scores' own mean, maximum or spread is used
             You divide by the standard deviation of these scores, or subtract their mean or their
             maximum. A scale does not look at the scores: divide by √d_k and do nothing else.""")
         .by(times=lambda scores, factor: scores / scores.std())

@@ -416,7 +416,7 @@ EXERCISE = exercise(
         mistake("""numbers come back, not codes
             You return what the codes stand for. That is `dequantize`; here the codes themselves
             are asked for.""").by(back=lambda codes, low, scale: codes * scale + low),
-        mistake("""an axis of 1 is left
+        mistake("""an axis too many
             Scale and minimum have an axis of length 1 at the end, or the codes are still in
             blocks. Asked for are `(..., d)` and `(..., d / block)`.""")
         .by(each=lambda numbers, block: numbers)
@@ -442,7 +442,7 @@ EXERCISE = exercise(
             x.""")
         .by(read=lambda x: x.float())
         .by(read=lambda x: x.half()),
-        mistake("""nothing is refused
+        mistake("""what is to be refused is not
             Bits outside 2 to 8, and a block that does not divide the last axis, are a
             `ValueError`.""")
         .by(refuse=lambda x, bits, block: (x, bits, block))

@@ -315,7 +315,7 @@ EXERCISE = exercise(
             subtracts the largest first.""").by(
             softmax_before_choice(renormalize, normalize=torch.exp)
         ),
-        mistake("""nothing is refused
+        mistake("""what is to be refused is not
             k = 0 and a k above the number of experts choose nothing that exists: raise a
             `ValueError`.""")
         .by(refuse=lambda logits, k: k)

@@ -161,7 +161,7 @@ EXERCISE = exercise(
             up in several. `W_uk.mT` exchanges the axes.""").by(
             absorb=lambda query, W: query @ W.reshape(W.shape[0], W.shape[2], W.shape[1])
         ),
-        mistake("""one head's matrix for all
+        mistake("""one matrix for all heads
             You use the first matrix, or the mean of them, for every head. Head i has `W_uk[i]`.
         """)
         .by(matrix=lambda W: W[:1].expand_as(W))

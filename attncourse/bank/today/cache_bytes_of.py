@@ -259,7 +259,7 @@ EXERCISE = exercise(
             You return bits. A byte has eight of them.""").by(
             size=lambda numbers, size: 8 * size * numbers
         ),
-        mistake("""thousands of bytes
+        mistake("""larger units than bytes
             You return kilobytes or megabytes. Return bytes.""")
         .by(size=lambda numbers, size: numbers * size / 1024)
         .by(size=lambda numbers, size: numbers * size / 1000)

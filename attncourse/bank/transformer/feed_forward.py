@@ -153,7 +153,7 @@ EXERCISE = exercise(
         mistake("""ReLU in place of GELU
             Unless another activation is given it is the GELU, `F.gelu`. You use the ReLU, as the
             paper of 2017 did.""").by(with_default(F.relu)),
-        mistake("""the GELU's tanh form
+        mistake("""an approximation of the GELU
             You use an approximation of the GELU: by tanh, as GPT-2 does, which is off by up to
             0.0005, or by x·σ(1.702x), off by up to 0.02. Here it is the exact one, x·Φ(x):
             `F.gelu(x)`.""")

@@ -62,6 +62,22 @@ def drop_sum_of_branches(x, steps):
     return x + drop_output(steps[0].func.__self__, run_side_by_side(x, steps) - x)
 
 
+def run_last_two_side_by_side(x, steps):
+    """Return the stream after a last branch that reads what the one before it read."""
+    read = run_in_turn(x, steps[:-2])
+    block, (_, branch, norm, _) = steps[-1].func.__self__, steps[-1].args
+    stream = steps[-2](read)
+    return stream + branch(norm(read)) if block.pre_norm else norm(stream + branch(read))
+
+
+def read_normed_first_input(x, branch, norm, first):
+    return x + branch(norm(first))
+
+
+def read_first_input(x, branch, norm, first):
+    return norm(x + branch(first))
+
+
 def add_to_first_input(x, branch, norm, first):
     return first + branch(norm(x))
 
@@ -353,7 +369,7 @@ def of_the_residual(branches: tuple[str, ...]) -> tuple[Recipe, ...]:
         .by(*in_one_place(branches, (twice_branch_of_normed, norm_of_twice_branch)))
         .by(*in_one_place(branches, (twice_branch_of_normed, norm_after_sum)))
         .by(*in_one_place(branches, (norm_before_branch, norm_of_twice_branch))),
-        mistake("""the branch is normalised, not the sum
+        mistake("""normalised before the sum, not after it
             In post-norm you normalise before you add: what the branch returns, x, or both x and
             what the branch reads. The norm comes after the addition: norm(x + branch(x)).""")
         .by(post=lambda x, branch, norm, first: x + norm(branch(x)))
@@ -447,10 +463,11 @@ def of_the_order(branches: tuple[str, ...]) -> tuple[Recipe, ...]:
             after the other: each reads what those before it have added.""")
         .by(walk=run_side_by_side)
         .by(walk=drop_sum_of_branches, drop=lambda self, output: output)
+        .by(*in_one_place(branches, (read_normed_first_input, read_first_input))[1:])
     )
     if branches == DECODER_BRANCHES:
-        side_by_side = side_by_side.by(
-            walk=lambda x, steps: steps[2](run_side_by_side(x, steps[:2]))
+        side_by_side = side_by_side.by(walk=run_last_two_side_by_side).by(
+            pre=read_normed_first_input, post=read_first_input
         )
     return (
         side_by_side,

@@ -143,7 +143,7 @@ EXERCISE = exercise(
             You return (..., width, height). Rows come first.""")
         .by(lay=lambda shares, height, width: shares.unflatten(-1, (width, height)))
         .by(finish=lambda picture: picture.mT),
-        mistake("""the image stands on its head
+        mistake("""the image stands on its head, or is mirrored
             Your first row of patches lies at the bottom, or the first column at the right. Row 0 is
             the top one, column 0 the left one.""")
         .by(finish=lambda picture: picture.flip(-2))

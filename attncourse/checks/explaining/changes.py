@@ -19,6 +19,7 @@ OPERATOR, FUNCTION = "a wrong operator in one place", "a wrong function in one p
 ORDER, LINES = "the wrong way round in one place", "two lines in the wrong order"
 TOO_MUCH, MISSING_PART = "something too much in one place", "something missing in one place"
 DEFAULT, IN_PLACE = "a wrong default", "an array is changed in place"
+AXIS = "a wrong axis in one place"
 AXES, BRACKETS = "axes counted from the front", "brackets in the wrong place, or missing"
 BOUND, GUARD = "a floor or a ceiling that shows", "a guard that shows in the result"
 HANDED_ON, SUMMAND = "an argument is not handed on", "a summand is missing"
@@ -142,6 +143,8 @@ def changes(definition: ast.FunctionDef | ast.ClassDef) -> Iterator[Change]:
     yield from changes_by_node(tree, names, usual_repairs)
     yield from guard_removals(tree)
     yield from axes_from_the_end(tree)
+    # Before omissions: a step along the wrong axis may be one that could also be left out.
+    yield from changes_by_node(tree, names, last_axis_exchanged)
     yield from overwritten_values(definition)
     yield from arguments_handed_on(definition)
     if isinstance(definition, ast.ClassDef):
@@ -480,6 +483,21 @@ def axis_changes(axes: list[NodePlace], n_axes: int) -> list[Callable]:
     return [put(*axis, ast.Constant(axis.node.value - n_axes)) for axis in axes]
 
 
+def last_axis_exchanged(parent: ast.AST, node: ast.AST, names: Names) -> NewNodes:
+    """Yield the last axis for the one before it, and the other way round, in a call over axes."""
+    if is_last_axis(parent, node):
+        yield AXIS, IN_PLACE_OF.format("another axis"), ast.Constant(-3 - number_value(node))
+
+
+def is_last_axis(parent: ast.AST, node: ast.AST) -> bool:
+    """True if a node is an axis of a call, −1 or −2."""
+    if not is_number(node) or number_value(node) not in (-1, -2):
+        return False
+    if isinstance(parent, ast.keyword):
+        return parent.arg in AXIS_WORDS
+    return isinstance(parent, ast.Call) and method_name(parent) in FUNCTIONS_OVER_AXES
+
+
 def overwritten_values(definition: ast.AST) -> Iterator[Change]:
     """Yield changes that read, in a later line, the value of a name from before an assignment."""
     for function in [n for n in ast.walk(definition) if isinstance(n, ast.FunctionDef)]:
@@ -635,8 +653,10 @@ def replacements(parent: ast.AST, node: ast.AST, names: Names) -> NewNodes:
 def other_numbers(parent: ast.AST, node: ast.AST) -> NewNodes:
     """Yield other numbers to replace one; in a signature they are other defaults."""
     kind = DEFAULT if isinstance(parent, ast.arguments) else NUMBER
+    exchanged = -3 - number_value(node) if is_last_axis(parent, node) else None
     for number in numbers_meant(number_value(node)):
-        yield kind, IN_PLACE_OF.format("another number"), ast.Constant(number)
+        if number != exchanged:  # that is tried by ``last_axis_exchanged``
+            yield kind, IN_PLACE_OF.format("another number"), ast.Constant(number)
 
 
 def numbers_meant(value: Any) -> list[Any]:

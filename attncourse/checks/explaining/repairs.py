@@ -21,6 +21,7 @@ import numpy as np
 from attncourse.checks.exercise import Exercise, Mistake
 from attncourse.checks.explaining.changes import (
     AXES,
+    AXIS,
     BOUND,
     BRACKETS,
     CURES,
@@ -69,7 +70,7 @@ MAX_SECONDS_OF_VARIANTS = 6.0  # of processor time, after which none is tried, w
 MAX_SECONDS_PER_CALL = 0.25  # for one call of a variant: a change may make a loop that never ends
 MAX_EXTRA_BYTES = 1 << 28  # of memory, 256 MiB: a change may make a huge array
 # Kinds of mistakes that people make twice in a line.
-KINDS_TO_PAIR = (NUMBER, TRUTH, OPERATOR, FUNCTION, NAME)
+KINDS_TO_PAIR = (AXIS, NUMBER, TRUTH, OPERATOR, FUNCTION, NAME)
 # Kinds that people make once in a line and once in another.
 KINDS_ACROSS_LINES = (
     *KINDS_TO_PAIR,
