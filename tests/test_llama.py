@@ -449,10 +449,10 @@ def merge_one_by_one(symbols, ranks):
     """The leftmost place of the lowest pair, one place at a time."""
     symbols = list(symbols)
     while True:
-        candidates = [(ranks[p], i) for i, p in enumerate(pairwise(symbols)) if p in ranks]
-        if not candidates:
+        found = [(ranks[p], i) for i, p in enumerate(pairwise(symbols)) if p in ranks]
+        if not found:
             return symbols
-        _, i = min(candidates)
+        _, i = min(found)
         symbols = [*symbols[:i], symbols[i] + symbols[i + 1], *symbols[i + 2 :]]
 
 

@@ -211,7 +211,7 @@ def leak_jacobian(f, x, mask):
         m = f(x).shape[-2]
         masks = mask.broadcast_to(*x.shape[:-2], m, n)
         parts = zip(x.reshape(-1, n, d), masks.reshape(-1, m, n), strict=True)
-        return max(leak_jacobian(f, sequence, its_mask) for sequence, its_mask in parts)
+        return max(leak_jacobian(f, one, its) for one, its in parts)
     J = torch.autograd.functional.jacobian(f, x).abs()  # (m, d', n, d)
     return (J.amax((1, 3)) * ~mask).max().item()
 
@@ -258,8 +258,8 @@ def leak_float64(f, x, mask):
         gradient = torch.autograd.grad(out[index], leaf, retain_graph=True)[0].double()
         allowed = mask.broadcast_to(*out.shape[:-1], x.shape[-2])[index[:-1]]
         numbers.append(gradient[index[:-2]][~allowed].abs())
-    gradients = torch.cat([n.flatten() for n in numbers])
-    return float(gradients.max()) if len(gradients) else 0.0
+    found = torch.cat([n.flatten() for n in numbers])
+    return float(found.max()) if len(found) else 0.0
 
 
 RIGHT = {

@@ -631,8 +631,8 @@ def sink_masked_afterwards(scores, sink, mask=None):
     weights = logits.softmax(-1)
     if mask is None:
         return weights[..., :-1]
-    allowed_weights = weights[..., :-1] * mask
-    return allowed_weights / (allowed_weights.sum(-1, keepdim=True) + weights[..., -1:])
+    kept = weights[..., :-1] * mask
+    return kept / (kept.sum(-1, keepdim=True) + weights[..., -1:])
 
 
 def sink_by_heads(scores, sink, mask=None):

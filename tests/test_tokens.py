@@ -16,17 +16,17 @@ from helpers.refusals import refused
 
 
 def tokenize_loop(text):
-    tokens, word = [], ""
+    found, word = [], ""
     for character in text.lower():
         if character.isalnum() or character == "_":
             word += character
             continue
         if word:
-            tokens.append(word)
+            found.append(word)
         word = ""
         if not character.isspace():
-            tokens.append(character)
-    return [*tokens, word] if word else tokens
+            found.append(character)
+    return [*found, word] if word else found
 
 
 def tokenize_split(text):

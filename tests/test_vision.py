@@ -80,8 +80,8 @@ def unpatchify_by_loops(patches, patch, height, width):
     images = torch.zeros(*batch, p // patch**2, height, width, dtype=patches.dtype)
     for i in range(n):
         r, s = divmod(i, width // patch)
-        patch_pixels = patches[..., i, :].reshape(*batch, -1, patch, patch)
-        images[..., r * patch : (r + 1) * patch, s * patch : (s + 1) * patch] = patch_pixels
+        one = patches[..., i, :].reshape(*batch, -1, patch, patch)
+        images[..., r * patch : (r + 1) * patch, s * patch : (s + 1) * patch] = one
     return images
 
 
