@@ -254,5 +254,5 @@ def test_a_page_that_waited_for_the_model_runs_once(index, tmp_path, monkeypatch
     monkeypatch.setattr(
         book, "run_pages", lambda course: (dict.fromkeys(course.pages, "cached"), {})
     )
-    monkeypatch.setattr(book, "forget", lambda course, stale: pytest.fail(f"forgot {stale}"))
+    monkeypatch.setattr(book, "drop_outputs", lambda course, stale: pytest.fail(f"forgot {stale}"))
     assert book.run_new_pages(course, everything=False) == (keys, True)
