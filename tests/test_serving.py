@@ -678,5 +678,5 @@ def test_nan_codes_are_not_reported_as_a_wrong_dtype():
 
     verdict = examine("serving.quantize", without_a_guard, seed=1)
     equal = next(c for c in verdict.criteria if c.name == "a block of equal numbers")
-    assert equal.said.startswith("codes: returned NaN")
-    assert "dtype" not in equal.said
+    assert equal.reason.startswith("codes: returned NaN")
+    assert "dtype" not in equal.reason

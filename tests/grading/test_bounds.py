@@ -387,7 +387,7 @@ def f():
     return 1"""
 
 
-def test_four_busy_processes_cost_nobody_points(crowd):
+def test_four_busy_processes_cost_nobody_points(busy_processes):
     """A slow answer, and the honest part of the corpus, where a call has a second."""
     cores = len(os.sched_getaffinity(0))
     cases = [case for case in HONEST if not case.link and case.work in (MIXING, KQV)]
