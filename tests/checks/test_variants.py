@@ -230,6 +230,16 @@ def test_a_variant_has_no_badge_and_is_named_in_the_report():
     assert other_variant(["def f(): pass"], variant_cells) == []  # an answer alone says nothing
 
 
+def test_the_first_exercise_names_the_variant_handed_in():
+    """In the assignment's order: a set's would differ from one process to the next."""
+    stems = [f"kqv.f{i}" for i in range(8)]
+    asked_for = [f'check("{stem}", f)' for stem in stems]
+    handed_in = [f'check("{stem}", f, variant="{stem[-2:]}{v}")' for stem in stems for v in "cba"]
+    assert other_variant(handed_in[::-1], asked_for) == [
+        f"{OTHER}: the variant f0a in place of the published one; it is graded as the published one"
+    ]
+
+
 def test_texts_of_other_exercises_stay():
     text = "\n".join(
         sources(notebook_in_variant(solved_notebook("mixing"), "percent", "02_mixing"))

@@ -81,12 +81,12 @@ def other_variant(handed_in: Iterable[str], asked_for: Iterable[str]) -> list[st
         used_variants.setdefault(call[2], set()).add(call[6] or "")
     differing = [
         target
-        for target in asked_variants.keys() & used_variants
-        if asked_variants[target] not in used_variants[target]
+        for target in asked_variants  # in the assignment's order, which is the same everywhere
+        if asked_variants[target] not in used_variants.get(target, {asked_variants[target]})
     ]
     if not differing:
         return []
-    used, asked = used_variants[differing[0]].pop(), asked_variants[differing[0]]
+    used, asked = min(used_variants[differing[0]]), asked_variants[differing[0]]
     used, asked = (f"the variant {name}" if name else "the published one" for name in (used, asked))
     return [f"{OTHER}: {used} in place of {asked}; it is graded as {asked}"]
 
