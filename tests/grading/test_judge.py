@@ -158,6 +158,25 @@ def test_closures_keywords_and_callbacks_work():
     )
 
 
+def test_an_argument_may_have_any_name():
+    """Among them those that the way to the submission's process has itself."""
+    answer = dedented("""
+        def f(a=0, *, operation=0, leaves=0, args=0, kwargs=0, function=0, target=0, what=0):
+            return a + operation + leaves + args + kwargs + function + target + what
+        def g(**named):
+            return sorted(named)
+        class Layer(torch.nn.Module):
+            def forward(self, x, leaves=0, target=0, operation=0):
+                return x + leaves + target + operation
+    """)
+    assert passes_all(
+        answer,
+        "assert f(1, operation=2, leaves=3, args=4, kwargs=5, function=6, target=7, what=8) == 36",
+        "assert g(self=1, cls=2, session=3, function=4) == ['cls', 'function', 'self', 'session']",
+        "x = torch.ones(2)\nassert Layer()(x, leaves=1, target=2, operation=3).sum() == 14",
+    )
+
+
 def test_a_submission_cannot_catch_a_tests_assertion():
     answer = dedented("""
         def f(function):

@@ -226,14 +226,14 @@ class RemoteModule(nn.Module):
         """Return the number by which its process knows the module."""
         return self.__dict__["_attncourse"][1]
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
+    def forward(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call the module in its process."""
         return self._attncourse_use("call", self, args, kwargs)
 
     def _attncourse_use(self, operation: str, target: Any, args: tuple, kwargs: dict) -> Any:
         """Use ``target`` in the module's process, with gradients for the module's parameters."""
         session = self.__dict__["_attncourse"][0]
-        return session.use(operation, target, *args, leaves=leaves_of(self), **kwargs)
+        return session.use_with(operation, (target, *args), kwargs, leaves_of(self))
 
     def __getattr__(self, name: str) -> Any:
         """Return what torch has under that name, else the module's attribute in its process."""

@@ -81,7 +81,7 @@ class Remote:
         """Set the object's attribute in its process."""
         self._session.use("setattr", self, name, value)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call the object in its process."""
         return self._session.use("call", self, *args, **kwargs)
 
@@ -193,7 +193,7 @@ class RemoteClass(type):
         """Yield the outcome of each case of a check that the class is tried on."""
         return outcomes_from_replies(cls._session, cls._number, exercise, seed)
 
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __call__(cls, /, *args: Any, **kwargs: Any) -> Any:
         """Build an object in the submission's process and return its proxy."""
         return cls._session.use("call", cls, *args, **kwargs)
 

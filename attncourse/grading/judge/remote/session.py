@@ -66,8 +66,12 @@ class Session(Conversation):
             self.end_on_bad_reply("sent no names")
         return {name: self.decode_value(decoder, values[name]) for name in names if name in values}
 
-    def use(self, operation: str, /, *args: Any, leaves: tuple = (), **kwargs: Any) -> Any:
-        """Use an object of the process, whose proxy is the first argument; return the result.
+    def use(self, operation: str, /, *args: Any, **kwargs: Any) -> Any:
+        """Use an object of the process, whose proxy is the first argument; return the result."""
+        return self.use_with(operation, args, kwargs)
+
+    def use_with(self, operation: str, args: tuple, kwargs: dict, leaves: tuple = ()) -> Any:
+        """Use an object of the process with these arguments, the object first; return the result.
 
         ``operation`` is one of the operations in the worker's ``calls.USES``; ``leaves`` are the
         parameters that the result may have gradients for. Where the test asks for it, arguments are

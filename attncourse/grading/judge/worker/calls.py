@@ -88,7 +88,7 @@ def argument_snapshot(value: Any) -> Any:
 
 
 USES: dict[str, Callable] = {
-    "call": lambda function, *args, **kwargs: function(*args, **kwargs),
+    "call": lambda function, /, *args, **kwargs: function(*args, **kwargs),
     "getattr": getattr,
     "setattr": setattr,
     "getitem": lambda value, key: value[key],
