@@ -18,9 +18,8 @@ from attncourse import __version__
 
 LOG = logging.getLogger(__name__)
 CARD = "card.png"  # the picture beside a link that is shared, in book/assets
-MAX_DESCRIPTION_CHARACTERS = (
-    200  # characters of a description, which search engines and messengers cut off
-)
+# Characters of a description, which search engines and messengers cut off
+MAX_DESCRIPTION_CHARACTERS = 200
 # GitHub answers with this page at any depth, where its relative addresses would lead nowhere.
 FROM_ROOT = """<script>
 if (location.protocol !== "file:")

@@ -23,9 +23,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 TAKEN = ROOT / ".venv" / "seconds.json"  # by each test file, as the last whole run had it
 BUDGET = 200.0  # seconds of tests, which two cores work off in less than two minutes
-MOST_SECONDS = (
-    130.0  # seconds on the clock after which no test begins, however far off the guesses are
-)
+# Seconds on the clock after which no test begins, however far off the guesses are
+MOST_SECONDS = 130.0
 GUESS, SLOW = 5.0, 40.0  # of a file that has not been timed, without and with tests marked slow
 EVERY_EXERCISE = ("checks/test_checks", "checks/test_grid", "checks/test_fine_print")
 SOURCE_ROOTS = {"attncourse": "", "tools": "tools/", "tests": "tests/"}

@@ -12,12 +12,10 @@ class TimeUp(BaseException):
     """Raised inside a call that takes too long. Not an ``Exception``: ``except`` cannot keep it."""
 
 
-CLOCK_SECONDS_PER_WORK = (
-    8.0  # seconds on the clock in which a busy machine may do one second's work
-)
-PAUSE_SECONDS = (
-    30.0  # and in which it may do nothing for a while: so long nobody stops it by chance
-)
+# Seconds on the clock in which a busy machine may do one second's work
+CLOCK_SECONDS_PER_WORK = 8.0
+# Seconds on the clock in which it may do nothing: so long nobody stops it by chance
+PAUSE_SECONDS = 30.0
 
 
 def idle_seconds(seconds: float) -> float:

@@ -24,9 +24,8 @@ from helpers.project import ROOT, run_tool
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 COURSE_URL = "https://example.org/owner/course"
-MAX_WHEEL_BYTES = (
-    1_950_000  # bytes of the wheel: a student on a slow line waits twelve seconds for it
-)
+# Bytes of the wheel: a student on a slow line waits twelve seconds for it
+MAX_WHEEL_BYTES = 1_950_000
 
 
 def wheel_address(version: str) -> str:

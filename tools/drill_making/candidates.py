@@ -32,13 +32,11 @@ from drill_making.proving import (
 from drill_making.sources import RightAnswer, right_answers
 from drill_making.spacing import with_formatter_spaces
 
-SECONDS_PER_ANSWER = (
-    9.0  # seconds of processor time for the changes of one answer, the likeliest first
-)
+# Seconds of processor time for the changes of one answer, the likeliest first
+SECONDS_PER_ANSWER = 9.0
 SECONDS_FOR_ALL_ANSWERS = 27.0  # for those of all answers
-SECONDS_FOR_LINES_BY_HAND = (
-    90.0  # for the lines that were written by hand for an answer, which are few
-)
+# The same for the lines that were written by hand for an answer, which are few
+SECONDS_FOR_LINES_BY_HAND = 90.0
 SPARE_NAMES = 4  # names more than an exercise lacks, with which no further answer is changed
 MAX_ANSWERS = 8  # right answers of an exercise that are changed
 MAX_CHANGES_ALIKE = 3  # changes that do the same in the first cases, of which more are not tried

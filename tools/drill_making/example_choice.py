@@ -30,14 +30,12 @@ from drill_making.wrong_names import N_WRONG_NAMES, draws_of, fair_names, is_twi
 EFFORT_PER_PLACE = 2.0  # the effort by which a small case is worth less than the one before it
 MAX_CASES_PER_DRAW = 24  # cases of a draw that are looked at, those that are read most quickly
 MAX_CASES_COMPUTED = 6  # cases that are computed again
-EFFORT_OF_UNCOMPUTABLE = (
-    60.0  # the effort that a case is worth that can be computed with what is shown
-)
+# The effort that a case is worth that can be computed with what is shown
+EFFORT_OF_UNCOMPUTABLE = 60.0
 EFFORT_PER_NEW_NAME = 15.0  # that a wrong name costs which another takes the place of
 SEED_STEP = 100  # from one seed to the next
-EFFORT_PER_MISSING_NAME = (
-    300.0  # that one costs whose mistake gives the very result, for want of another
-)
+# The effort that a case costs whose mistake gives the very result, for want of another
+EFFORT_PER_MISSING_NAME = 300.0
 
 
 @dataclass(frozen=True)

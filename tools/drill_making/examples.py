@@ -29,9 +29,8 @@ ROUNDING_ERROR = 1e-12  # beside 1, a number that only rounding has made
 MAX_PARTS = 4  # of several results
 MAX_TEXT_LENGTH = 160
 COMPUTED_TOLERANCE = 0.02  # how far a result may be off that is computed with what is shown
-EFFORT_PER_HIDDEN_ARRAY = (
-    120.0  # that of an argument whose numbers are not shown, so that nobody can compute
-)
+# The effort of an argument whose numbers are not shown, so that nobody can compute
+EFFORT_PER_HIDDEN_ARRAY = 120.0
 MAX_WEIGHTS = 8  # of a module's arrays: an attention's, with biases
 HIDDEN_WEIGHTS_NOTE = "weights drawn at random"  # the note of a module of which none are shown
 MAX_UNEVEN_NUMBERS = 44  # numbers of an example's inputs that are not whole
