@@ -162,8 +162,8 @@ def write_data_script(path: Path, name: str, data) -> None:
 def make_no_other_index(app):
     """Leave out Sphinx's own index: no page asks it, and it takes a tenth of the layout."""
     if app.builder.format == "html":
-        for step in ("index_page", "dump_search_index"):
-            vars(app.builder)[step] = lambda *page: None
+        for step in ("load_indexer", "index_page", "dump_search_index"):
+            vars(app.builder)[step] = lambda *pages: None
 
 
 def setup(app):

@@ -135,6 +135,10 @@ def test_only_a_changed_chapter_runs_in_a_second_build(spoiled):
     built = spoiled / "_build" / "html" / "_static" / "attncourse.css"
     assert "another style" in built.read_text()
     assert loaded(spoiled) != older  # a reader's browser has kept the older one
+    # Sphinx reads all pages of a book that was built elsewhere, as this one was; now one only.
+    path.write_text(path.read_text() + "\nA last sentence.\n")
+    assert build(spoiled) == {f"{len(pages)} pages": "cached"}
+    assert "A last sentence." in article(spoiled, chapter.page)
 
 
 def test_badges_are_built_from_the_repository_setting(small):
