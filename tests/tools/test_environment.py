@@ -194,7 +194,9 @@ def test_pip_installs_where_uv_cannot_be_had_or_fails(recorded_setup):
     for program in ("exit 1", "touch $0.asked; exit 0"):
         (setup.folder / "bin" / "uv").write_text(f"#!/bin/sh\n{program}\n")
         (setup.folder / "bin" / "uv").chmod(0o755)
-        assert setup.installed_by_uv(setup.fetch_uv()) == (setup.folder / "bin" / "uv.asked").exists()
+        assert (
+            setup.installed_by_uv(setup.fetch_uv()) == (setup.folder / "bin" / "uv.asked").exists()
+        )
     assert (setup.folder / "bin" / "uv.asked").exists()
 
 
