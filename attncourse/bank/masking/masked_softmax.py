@@ -34,6 +34,13 @@ def mask_with_empty_rows(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
     return mask
 
 
+def mask_with_unseen_key(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    """Return a mask with a key that no query may see."""
+    mask = cases.holes(rng, shape)
+    mask[..., 0] = False
+    return mask
+
+
 def mask_with_first_key(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
     mask = rng.random(shape) < 0.6
     mask[..., 0], mask[..., 1] = True, False
@@ -67,19 +74,21 @@ EMPTY_BY_HAND = case_by_hand(
 FIVE_BY_SEVEN = row("m=5 n=7")
 SHARED_MASK = {"mask": hole("m n")}
 EMPTY_ROWS = {"mask": Drawn("... m n", mask_with_empty_rows)}
+UNSEEN_KEY = {"mask": Drawn("m n", mask_with_unseen_key)}
 WITH_GRADIENTS = FIVE_BY_SEVEN.but(use=with_gradients("scores"))
 IN_FLOAT16 = FIVE_BY_SEVEN.but(dtype="float16", note="float16")
 LOW_SCORES = Case(
     (
-        torch.tensor([[-4, 3, -4], [-3, -5, 2]], dtype=torch.float16),
-        torch.tensor([[True, False, True], [True, True, False]]),
+        torch.tensor([[-4, 3, -4, 0], [-3, -5, 2, 1]], dtype=torch.float16),
+        torch.tensor([[True, False, True, False], [True, True, False, False]]),
     ),
-    note="float16, low scores",
+    note="float16, low scores, and a key that nobody may see",
 )
 SCORES_ABOVE_11 = {"scores": Drawn("m n", lambda rng, shape: normal(rng, shape) + 14)}
+ALL_ALLOWED = {"mask": Drawn("m n", lambda rng, shape: np.ones(shape, bool))}
 SCORES_FAR_BELOW_0 = {
     "scores": Drawn("m n", lambda rng, shape: normal(rng, shape) - 1e6),
-    "mask": Drawn("m n", lambda rng, shape: np.ones(shape, bool)),
+    **ALL_ALLOWED,
 }
 LARGEST_FIRST = {
     "scores": Drawn("m n", scores_with_largest_first),
@@ -253,7 +262,7 @@ EXERCISE = exercise(
             FIVE_BY_SEVEN.but(arguments={"mask": hole("1 n")}, note="one row of the mask for all"),
             row("m=3 n=7", turned=True, note="not contiguous in memory"),
             row("m=1 n=5", note="one query"),
-            row("m=5 n=1", note="one key"),
+            row("m=5 n=1", arguments=ALL_ALLOWED, note="one key"),
         ),
         CASES.criterion("batches", 1).on(
             *ROWS.batches,
@@ -265,7 +274,7 @@ EXERCISE = exercise(
         ),
         CASES.criterion("float32, large and small scores", 1).on(
             FIVE_BY_SEVEN.but(
-                arguments={"scores": Drawn("m n", scores_at_five_levels)},
+                arguments={"scores": Drawn("m n", scores_at_five_levels), **UNSEEN_KEY},
                 note="scores in the hundreds",
             ),
             FIVE_BY_SEVEN.but(
@@ -292,7 +301,7 @@ EXERCISE = exercise(
             IN_FLOAT16.but("m=3 n=5", arguments=SCORES_ABOVE_11, note="float16, large scores"),
         ),
         CASES.criterion("gradients reach the scores, none is NaN", 2).on(
-            WITH_GRADIENTS.but(batch=(2,), arguments=SHARED_MASK, note="a batch of 2"),
+            WITH_GRADIENTS.but(batch=(2,), arguments=UNSEEN_KEY, note="a batch of 2"),
             WITH_GRADIENTS.but(arguments=EMPTY_ROWS, note="with empty rows"),
         ),
         unchanged(),
