@@ -17,7 +17,6 @@ import shutil
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -147,11 +146,9 @@ class Setup:
         self.call("--version")
         version = self.log.read_text(encoding="utf-8").strip()
         print(f"Setting up .venv with {version} (about a minute the first time) …", flush=True)
-        with ThreadPoolExecutor() as beside:  # torch takes longer to unpack than uv to fetch
-            options = beside.submit(self.fetch_uv)
-            if not self.has_torch():
-                self.fetch_torch()
-        if not self.installed_by_uv(options.result()):
+        if not self.has_torch():
+            self.fetch_torch()
+        if not self.installed_by_uv():
             self.install_by_pip()
         self.require_packages()
         compiled = ("-m", "compileall", "-q", "-j", "0", "-x", f"/({NOT_COMPILED})/")
@@ -202,23 +199,17 @@ class Setup:
         """Install something; whatever the user's settings say, it is into this environment."""
         return self.call("-m", "pip", "install", "--no-user", "--disable-pip-version-check", *words)
 
-    def fetch_uv(self) -> list[str] | None:
-        """Fetch uv; return the options that it needs here, or None where it cannot be used."""
+    def installed_by_uv(self) -> bool:
+        """True if uv has installed the requirements; where it cannot, pip does, and says why.
+
+        What it fetches stays in `.venv` as long as it runs: uv unpacks it there, and links it.
+        """
         listed = subprocess.run(
             [self.python, "-I", "-m", "pip", "config", "list"], capture_output=True, text=True
         )
         options = uv_options(listed.stdout)
         fetch = ("--no-compile", "--no-deps", *PATIENCE, UV)
         if options is None or self.pip(*fetch).returncode:
-            return None
-        return options
-
-    def installed_by_uv(self, options: list[str] | None) -> bool:
-        """True if uv has installed the requirements; where it cannot, pip does, and says why.
-
-        What it fetches stays in `.venv` as long as it runs: uv unpacks it there, and links it.
-        """
-        if options is None:
             return False
         fetched = self.folder / ".fetched"
         command = [self.folder / "bin" / "uv", "--no-config", "pip", "install"]

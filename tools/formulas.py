@@ -12,7 +12,6 @@ on the page, MathML for screen readers, and its TeX, which copying gives (``attn
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 from functools import cache
@@ -92,8 +91,8 @@ TEX = re.compile(r"\\\((?P<line>.*)\\\)|\\\[(?P<alone>.*)\\\]|(?P<ams>\\begin\{.
 
 
 @cache
-def artist_of(process: int) -> subprocess.Popen:
-    """Start MathJax, which waits for a process's formulas and ends with it, whose pipe it reads."""
+def artist() -> subprocess.Popen:
+    """Start MathJax, which waits for formulas and ends with this process, whose pipe it reads."""
     from playwright._impl._driver import compute_driver_executable
 
     node, _ = compute_driver_executable()
@@ -107,7 +106,7 @@ def artist_of(process: int) -> subprocess.Popen:
 
 def draw_formulas(formulas: list[tuple[str, bool]]) -> tuple[list[dict[str, str]], dict[str, str]]:
     """Return each formula's markup, or what is wrong with it, and all glyphs' paths by id."""
-    mathjax = artist_of(os.getpid())  # a process that parted from this one has its own
+    mathjax = artist()
     print(json.dumps(formulas), file=mathjax.stdin, flush=True)
     answer = mathjax.stdout.readline() if mathjax.stdout else ""
     if not answer:

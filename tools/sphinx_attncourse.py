@@ -28,8 +28,6 @@ from course import loaded
 from navigation import course_map
 from vendor import VENDOR_FOLDER
 
-from attncourse.grading.machine import usable_cores
-
 TEMPLATES = Path(__file__).resolve().parent / "templates"
 
 
@@ -101,16 +99,6 @@ def name_better(app, page, template, context, doctree):
         context["body"] = context.get("body", "").replace(sphinx_name, better_name)
 
 
-def write_on_all_cores(app, env):
-    """Have pages written by several processes at once; they were read by one.
-
-    What is read is kept in one place, which processes would have to merge. Sphinx makes as many
-    lots of pages as it may start processes, but for one: twice as many as there are cores.
-    """
-    app.parallel = 1 + 2 * usable_cores()
-    return []
-
-
 def setup(app):
     """Register all extensions of the book with Sphinx."""
     app.add_directive("course-map", CourseMap)
@@ -128,7 +116,6 @@ def setup(app):
     syllabus.setup(app)
     app.connect("config-inited", add_libraries)
     app.connect("config-inited", page_head.name_the_place)
-    app.connect("env-updated", write_on_all_cores)
     app.connect("doctree-resolved", draw_map)
     app.connect("doctree-resolved", chapter_parts.add_parts)
     app.connect("doctree-resolved", link_sources)

@@ -177,7 +177,7 @@ def test_pip_installs_where_uv_lacks_a_setting(recorded_setup, monkeypatch, sett
     setup, pip_calls = recorded_setup
     listed = subprocess.CompletedProcess([], 0, stdout=f"{setting}\n")
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: listed)
-    assert not setup.installed_by_uv(setup.fetch_uv())
+    assert not setup.installed_by_uv()
     setup.install_by_pip()
     assert pip_calls[-1] == ("--no-compile", "-r", "requirements.txt")
 
@@ -186,7 +186,7 @@ def test_pip_installs_where_uv_cannot_be_had_or_fails(recorded_setup):
     setup, pip_calls = recorded_setup
     setup.status = 1
     setup.log.touch()
-    assert not setup.installed_by_uv(setup.fetch_uv())
+    assert not setup.installed_by_uv()
     assert pip_calls == [("--no-compile", "--no-deps", *PATIENCE, UV)]
     with pytest.raises(SetupError, match="could not be installed"):
         setup.install_by_pip()
@@ -194,9 +194,7 @@ def test_pip_installs_where_uv_cannot_be_had_or_fails(recorded_setup):
     for program in ("exit 1", "touch $0.asked; exit 0"):
         (setup.folder / "bin" / "uv").write_text(f"#!/bin/sh\n{program}\n")
         (setup.folder / "bin" / "uv").chmod(0o755)
-        assert (
-            setup.installed_by_uv(setup.fetch_uv()) == (setup.folder / "bin" / "uv.asked").exists()
-        )
+        assert setup.installed_by_uv() == (setup.folder / "bin" / "uv.asked").exists()
     assert (setup.folder / "bin" / "uv.asked").exists()
 
 
