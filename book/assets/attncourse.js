@@ -101,11 +101,19 @@ function mindSideBars() {
       if (event.target.closest("a[href^='#']")) document.getElementById("pst-secondary-sidebar-checkbox").checked = false;
     });
   }
-  document.getElementById("pst-primary-sidebar-checkbox")?.addEventListener("change", (event) => {
-    if (event.target.checked) {
-      document.querySelector(".bd-sidebar-primary .toctree-l1.current.active")?.scrollIntoView({ block: "center" });
-    }
-  });
+  const bar = document.querySelector(".bd-sidebar-primary");
+  const open = document.getElementById("pst-primary-sidebar-checkbox");
+  const here = bar?.querySelector(".toctree-l1.current.active > a");
+  if (!open || !here) return;
+  const showHere = () => {
+    if (!open.checked) return;
+    here.focus({ preventScroll: true });
+    bar.scrollTop += here.getBoundingClientRect().top - bar.clientHeight / 2;
+  };
+  // After a tenth of a second the theme gives the bar's first link the focus, which leads to the top. And
+  // a bar that no frame has shown yet takes no focus.
+  const afterFrame = (step) => requestAnimationFrame(() => requestAnimationFrame(step));
+  document.querySelector(".primary-toggle")?.addEventListener("click", () => setTimeout(afterFrame, 150, showHere));
 }
 
 /** The theme names its search button by a word that leaves out what stands on it. */

@@ -211,7 +211,9 @@ def test_contents_close_after_a_tap_on_a_phone(browser, address):
     page.locator(".bd-toc-nav a").nth(3).tap()
     expect(page.locator("#pst-secondary-sidebar-checkbox")).not_to_be_checked()
     page.locator(".sidebar-toggle.primary-toggle:visible").tap()
-    expect(page.locator(".bd-sidebar-primary .toctree-l1.current.active")).to_be_in_viewport()
+    here = page.locator(".bd-sidebar-primary .toctree-l1.current.active > a")
+    expect(here).to_be_focused()
+    expect(here).to_be_in_viewport()
     reader.close()
 
 
