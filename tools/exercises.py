@@ -254,7 +254,8 @@ def generate_assignments(settings: Path, variants: Path, answers: dict[str, str]
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         config.CourseDirectory.root = str(root)
-        # No gradebook is kept, and half of nbgrader's time would go into one.
+        # No gradebook is made, which would take longest; nor is one of the user's settings opened.
+        config.CourseDirectory.db_url = f"sqlite:///{root / 'gradebook.db'}"
         config.GenerateAssignment.no_database = True
         config.SaveCells.enabled = False
         config.CourseDirectory.source_directory = "solutions"
