@@ -155,7 +155,16 @@ def figure_on_phone(opened, figure) -> FigureReader:
 
 
 def scroll_position(reader: FigureReader) -> float:
-    return reader.page.evaluate("() => scrollY")
+    """Return where the page is, once it is at rest: a stroke moves it on for a while."""
+    return reader.page.evaluate("""() => new Promise((done) => {
+      let last = scrollY, still = 0;
+      const look = () => {
+        still = scrollY === last ? still + 1 : 0;
+        last = scrollY;
+        if (still < 12) requestAnimationFrame(look); else done(last);
+      };
+      look();
+    })""")
 
 
 def dial_place(place: float, angle: float, radius: float = 75) -> tuple[float, float]:
@@ -253,6 +262,7 @@ def test_sideways_drags_the_figure_up_and_down_scrolls_the_page(opened, name):
     stroke(reader, (x, y), (x + 2, y - 150))
     reader.page.wait_for_function("before => scrollY > before + 50", arg=before)
     assert control_value(reader, slider) == first
+    scroll_position(reader)  # else its place on the screen would not hold
     place.scroll_into_view_if_needed()
     box = place.bounding_box()
     x, y = box["x"] + 0.2 * box["width"], box["y"] + 0.6 * box["height"]
