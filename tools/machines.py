@@ -33,6 +33,7 @@ BIN = ROOT / ".venv" / "bin"
 LIMIT, WHOLE_LIMIT = 180, 7200  # seconds for a command
 STEP_LIMITS = {"set-up": 1800, "some tests": 900}  # the first fetches up to 2.8 GB
 NOBODY_UID = 65534
+AS_NOBODY = ("setpriv", f"--reuid={NOBODY_UID}", f"--regid={NOBODY_UID}", "--clear-groups")
 QUICK = ("doctor", "check", "grade")
 SOME_TESTS = [
     str(ROOT / "tests" / name)
@@ -182,6 +183,8 @@ def not_here(state: State) -> str:
     """Return why a state cannot be made on this machine, or an empty text."""
     if state.nobody and (os.geteuid() != 0 or not shutil.which("setpriv")):
         return "only root can become another user"
+    if state.nobody and subprocess.run([*AS_NOBODY, "test", "-x", sys.executable]).returncode:
+        return f"another user may not start {sys.executable}"
     if state.before and not shutil.which(state.before[0]):
         return f"no {state.before[0]} here"
     if (
@@ -282,8 +285,7 @@ class Machine:
         python = interpreter(self.state.python) if self.state.python else sys.executable
         known = {"course": self.course, "python": python, "copy": self.folder / "copy"}
         words = [word.format(**known) for word in shlex.split(COMMANDS[command])]
-        user = ["setpriv", f"--reuid={NOBODY_UID}", f"--regid={NOBODY_UID}", "--clear-groups"]
-        return [*(user if self.state.nobody else ()), *self.state.before, *words]
+        return [*(AS_NOBODY if self.state.nobody else ()), *self.state.before, *words]
 
     def run(self, command: str, limit: float, jailed: bool) -> CommandRun:
         """Run a command in this state, and see what became of the user's own files."""

@@ -1,5 +1,6 @@
 """The table of emulated machines: what makes a row fail, and one state from end to end."""
 
+import os
 import sys
 
 import machines
@@ -67,3 +68,14 @@ def test_a_state_with_a_refused_call_from_end_to_end():
     table_rows = list(machines.rows(State(state.name, ("doctor",), state.refused), full_run=False))
     assert [(row[1], row[2]) for row in table_rows] == [("doctor", True)]
     assert table_rows[0][3] != "green"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_a_python_that_another_user_may_not_start_is_named(tmp_path, monkeypatch):
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    (closed / "python").write_text("#!/bin/sh\n")
+    (closed / "python").chmod(0o755)
+    monkeypatch.setattr(machines.sys, "executable", str(closed / "python"))
+    why = machines.not_here(State("another user", nobody=True))
+    assert why == f"another user may not start {closed}/python"
