@@ -12,7 +12,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from attncourse.checks import examine, exercises
-from attncourse.checks.judging import call_text
+from attncourse.checks.judging import call_text, points_of_answer
 from attncourse.checks.trying.trials import draw
 from attncourse.cross_attention import AttentionPooling, CrossAttention
 from attncourse.kqv import AttentionHead, attention_weights, scaled_dot_product_attention
@@ -710,6 +710,25 @@ def test_an_examples_call_of_leak_reads_like_a_call():
     assert texts[0].startswith("leak(f, x, mask) (f(x) = A x W), in float64, where\nx =\n")
     assert "A =\n" in texts[0]
     assert "W =\n" in texts[0]
+
+
+def wrong_axis_in_softmax(scores, mask):
+    allowed = mask | ~mask.any(-2, keepdim=True)
+    weights = scores.masked_fill(~allowed, -torch.inf).softmax(-1)
+    return weights.masked_fill(~mask.any(-1, keepdim=True), 0)
+
+
+def wrong_axis_at_the_end(scores, mask):
+    has_key = mask.any(-1, keepdim=True)
+    weights = scores.masked_fill(~(mask | ~has_key), -torch.inf).softmax(-1)
+    return weights.masked_fill(~mask.any(-2, keepdim=True), 0)
+
+
+@pytest.mark.parametrize("answer", [wrong_axis_in_softmax, wrong_axis_at_the_end])
+def test_points_for_a_wrong_axis_are_the_same_in_each_draw(answer):
+    """Whether some key is unseen, or some row empty, is no matter of chance."""
+    masked_softmax = exercises()["masking.masked_softmax"]
+    assert len({points_of_answer(masked_softmax, answer, seed) for seed in range(12)}) == 1
 
 
 def test_a_leak_may_come_as_a_tensor():

@@ -102,11 +102,11 @@ function mindSideBars() {
     });
   }
   const bar = document.querySelector(".bd-sidebar-primary");
-  const open = document.getElementById("pst-primary-sidebar-checkbox");
+  const toggle = document.getElementById("pst-primary-sidebar-checkbox");
   const here = bar?.querySelector(".toctree-l1.current.active > a");
-  if (!open || !here) return;
+  if (!toggle || !here) return;
   const showHere = () => {
-    if (!open.checked) return;
+    if (!toggle.checked) return;
     here.focus({ preventScroll: true });
     bar.scrollTop += here.getBoundingClientRect().top - bar.clientHeight / 2;
   };

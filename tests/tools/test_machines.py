@@ -79,3 +79,5 @@ def test_a_python_that_another_user_may_not_start_is_named(tmp_path, monkeypatch
     monkeypatch.setattr(machines.sys, "executable", str(closed / "python"))
     why = machines.not_here(State("another user", nobody=True))
     assert why == f"another user may not start {closed}/python"
+    monkeypatch.setattr(machines.sys, "executable", "/bin/sh")
+    assert machines.not_here(State("another user", nobody=True)) == ""
